@@ -143,6 +143,7 @@ class Client:
 
     def __init__(self, address, key=None):
         self._connection = http.client.HTTPConnection(address, timeout=600)
+        self.key = key
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
 
     def call(self, method, params):

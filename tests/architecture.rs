@@ -20,7 +20,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("vocabulary::ids",         &[]),
     ("vocabulary::units",       &[]),
     ("vocabulary::clock",       &[]),
-    ("vocabulary::budget",      &["vocabulary::units"]),
+    ("vocabulary::budget",      &["vocabulary::ids", "vocabulary::units"]),
     ("vocabulary::heap",        &[]),
     ("vocabulary::secret_text", &[]),
     ("vocabulary::client_tls",  &[]),

@@ -54,6 +54,7 @@ CORE = Document("Core Concepts", is_quoted=False)
 # The extensions, documented by the server that has them.
 WARDIAN = Document("Wardian, docs/protocol.md", is_quoted=False)
 WARDIAN_SESSIONS = Document("Wardian, docs/sessions.md", is_quoted=False)
+WARDIAN_TOOLS = Document("Wardian, docs/tools.md", is_quoted=False)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """The sessions of the stand-in. A state is the list of the cells that led to it."""
 
+import hashlib
 import json
 import random
 import threading
@@ -15,7 +16,7 @@ from .kept_files import FilesOfStandIn
 from .refused import Refused, wrong
 
 ORDER = {"id": str, "if_checkpoint": str, "keep": bool, "wait_ms": int}
-NOT_IN_CELLS = ("args", "detach", "entrypoint", "idempotency_key", "reproducible")
+NOT_IN_CELLS = ("args", "detach", "entrypoint", "idempotency_key")
 STATUS = {
     "session_not_found": 404,
     "checkpoint_not_found": 404,
@@ -52,6 +53,7 @@ class Kept:
     number: int = 0
     forked_from: Optional[dict] = None
     must_reseed: bool = False
+    seed: Optional[int] = None
     turn: threading.Lock = field(default_factory=threading.Lock)
     created_ms: int = field(default_factory=lambda: int(time.time() * 1000))
 
@@ -86,6 +88,8 @@ class SessionsOfStandIn(FilesOfStandIn):
         order = params.pop("session")
         order = {"id": order} if isinstance(order, str) else order
         self.check_order(order)
+        if "answers" in params:
+            return self.go_on_with(self.find_session(order.get("id")), params["answers"])
         for name in self.not_in_cells():
             if name in params:
                 raise wrong(name, "is left out in a call with `session`")
@@ -115,9 +119,10 @@ class SessionsOfStandIn(FilesOfStandIn):
         """The session of a call; it is made if the id is that of a new one."""
         if id == "new":
             blobs = params.get("input_blobs", [])
-            return self.add(Kept(self.new_id(), self.caller.tenant, blobs))
+            seed = self.seed_of(params.pop("reproducible", False))
+            return self.add(Kept(self.new_id(), self.caller.tenant, blobs, seed=seed))
         session = self.find_session(id)
-        for name in ("mount_skills", "input_blobs"):
+        for name in ("mount_skills", "input_blobs", "reproducible"):
             if params.get(name):
                 raise wrong(name, "is decided by the first call of a session")
         if "memory_bytes" in params.get("limits", {}):
@@ -155,8 +160,10 @@ class SessionsOfStandIn(FilesOfStandIn):
     def run_in(self, session, params):
         """The result of a cell whose turn it is."""
         sources = list(session.head.sources) if session.head else []
+        if session.seed is not None:
+            random.seed(session.seed)
         program = self.interpreter(session.blobs, self.timeout_of(params), sources)
-        if session.must_reseed:
+        if session.must_reseed and session.seed is None:
             self.reseed()
         session.must_reseed = False
         result = self.run(program, params["code"], "main.py", None, {}, params)
@@ -170,6 +177,8 @@ class SessionsOfStandIn(FilesOfStandIn):
         else:
             self.go_on(session, [*sources, params["code"]])
             state.update(state="kept", checkpoint=session.head.id)
+            if session.seed is not None:
+                state["state_digest"] = self.state_digest(session)
         result["session"] = state
         at = state["checkpoint"] if state["state"] == "kept" else None
         cell = {"number": session.number, "source": params["code"], "began_ms": 1, "checkpoint": at}
@@ -190,6 +199,14 @@ class SessionsOfStandIn(FilesOfStandIn):
         id = f"c{session.number}-{uuid.uuid4().hex[:16]}"
         session.head = Checkpoint(id, session.number, parent, sources)
         session.checkpoints.append(session.head)
+
+    def seed_of(self, reproducible):
+        """The seed of a session whose first call has this parameter; `None` if it is an ordinary one."""
+        return reproducible.get("seed", 0) if isinstance(reproducible, dict) else 0 if reproducible else None
+
+    def state_digest(self, session):
+        """Names the state of a reproducible session."""
+        return hashlib.sha256(repr((session.seed, session.head.sources)).encode()).hexdigest()
 
     def reseed(self):
         """Lets a state that goes on a second time draw other numbers."""

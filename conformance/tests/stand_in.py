@@ -12,6 +12,7 @@ import uuid
 
 from skills_protocol_conformance.transport import Reply
 
+from .called_tools import ToolsOfStandIn
 from .kept import SessionsOfStandIn
 from .program import Crashed, Program, Stopped, new_run_id
 from .refused import Refused, wrong
@@ -38,8 +39,10 @@ METHODS = {
             "strict_output": bool,
             "detach": bool,
             "idempotency_key": str,
-            "reproducible": bool,
+            "reproducible": (bool, dict),
             "session": (str, dict),
+            "tools": list,
+            "answers": list,
         },
     ),
     "create_blob": ({"content": str, "kind": str}, {"encoding": str, "name": str}),
@@ -72,13 +75,14 @@ class OtherTenant:
         return self._server.request(verb, path, {**headers, "Authorization": "Bearer other"}, body)
 
 
-class StandIn(SessionsOfStandIn):
+class StandIn(SessionsOfStandIn, ToolsOfStandIn):
     """The server, and at once the transport of a client."""
 
     host, port, path, timeout, url = "127.0.0.1", 8080, "/rpc", 5.0, "stand-in"
 
     def __init__(self):
-        super().__init__()
+        SessionsOfStandIn.__init__(self)
+        ToolsOfStandIn.__init__(self)
         self.caller = threading.local()
         self.other = OtherTenant(self)
         self.skills = list(load_skills())
@@ -415,6 +419,8 @@ class StandIn(SessionsOfStandIn):
             raise wrong("language")
         if "session" in params:
             return self.cell(params)
+        if params.get("tools"):
+            return self.run_with_tools(params)
         key, asked = params.pop("idempotency_key", None), json.dumps(params, sort_keys=True)
         if key in self.keys:
             if self.keys[key][0] != asked:

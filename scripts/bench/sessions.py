@@ -1,9 +1,11 @@
 """Sessions: what they take on the disk and in memory, and how long their cells take.
 
 Each part has a server of its own, whose limits on sessions are raised. One makes forks of a
-session with pandas, and many sessions at once. One keeps as many interpreters as it is asked for.
-The others have parked sessions: small ones with pandas, or a mix. They keep one interpreter, so
-that a random session has to be restored from the disk. Empty runs take turns with the cells.
+session with pandas, and many sessions at once. One interrupts cells that compute. One keeps as
+many interpreters as it is asked for. The others have parked sessions: one with an array of 64 MiB,
+small ones with pandas, or a mix. They keep one interpreter, so that a random session has to be
+restored from the disk. Empty runs take turns with the cells. Beside the times that a client sees
+are those that the server itself measures for resumes.
 """
 
 from __future__ import annotations
@@ -11,15 +13,19 @@ from __future__ import annotations
 import contextlib
 import json
 import random
+import re
+import socket
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import served
+from bench import session_bars
 from bench.figures import percentile
 from bench.slow_clients import resident
 
@@ -48,6 +54,11 @@ frame = pd.read_csv(io.StringIO("number,price,group,name\\n" + lines))
 del lines
 """
 """A CSV of 10 MB."""
+ARRAY = """
+import numpy as np
+array = np.random.random(8 << 20)
+"""
+"""An array of 64 MiB."""
 
 SHARES = ((SMALL, 16), (MODEL, 2), (PLOT, 1), (FRAME, 1))
 """Of 20 sessions: 80 % small, 15 % models and plots, 5 % frames."""
@@ -75,8 +86,8 @@ class NotKept(Exception):
 class Measured:
     """A server whose limits on sessions are raised, and a client of it."""
 
-    def __init__(self, server: served.Server) -> None:
-        self.server = server
+    def __init__(self, server: served.Server, admin: str) -> None:
+        self.server, self.admin = server, admin
         self.client = server.client()
 
     def cell(self, code: str, session: str, client: served.Client | None = None) -> str:
@@ -108,6 +119,18 @@ class Measured:
                 workers += resident(worker)
         gateway = resident(self.server.process.pid)
         return {"gateway_mib": round(gateway, 1), "workers_mib": round(workers, 1)}
+
+    def resumes(self) -> tuple[float, int]:
+        """Seconds of all resumes so far, as the server measures them, and their number."""
+        with urllib.request.urlopen(f"http://{self.admin}/metrics", timeout=60) as answer:
+            text = answer.read().decode()
+        figures = dict(re.findall(r"^wardian_session_resume_seconds_(sum|count) (\S+)$", text, re.M))
+        return float(figures["sum"]), int(float(figures["count"]))
+
+    def resume_since(self, before: tuple[float, int]) -> dict[str, float]:
+        """The mean of the resumes since then."""
+        seconds, count = (now - then for now, then in zip(self.resumes(), before, strict=True))
+        return {"resumes": count, "resume_by_the_server_ms": round(1e3 * seconds / max(count, 1), 3)}
 
     def disk(self, sessions: int) -> dict[str, float]:
         """What sessions take on the disk: sealed states, and their rows beside them."""
@@ -152,9 +175,18 @@ def serving(program: Path, workers: int, form: Form, warm: int) -> Iterator[Meas
         "limits.timeout": "10 min",
     }
     chosen = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    arguments = ("--log-level=warn", "--workers", str(workers), *chosen)
+    admin = f"127.0.0.1:{free_port()}"
+    arguments = ("--log-level=warn", "--workers", str(workers), "--admin-listen", admin, *chosen)
     with served.Server(program, *arguments) as server:
-        yield Measured(server)
+        yield Measured(server, admin)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
 
 
 def mix(count: int) -> list[str]:
@@ -198,14 +230,17 @@ def parked(program: Path, workers: int, form: Form, codes: list[str]) -> dict[st
         disk = measured.disk(len(sessions))
         picked = [chance.choice(list(sessions)) for _ in range(form.calls)]
         cells = [lambda id=id: measured.cell("1", id) for id in picked]
+        resumes = measured.resumes()
+        times_of_cells = beside_runs(measured, cells, "cell")
         return {
             **disk,
+            **measured.resume_since(resumes),
             "not_kept": len(codes) - len(sessions),
             "bytes_of": by_kind(measured, sessions),
             "seconds_to_make": round(seconds, 1),
             "memory_before": before,
             "memory_after": after,
-            "resume_of_a_random_one": beside_runs(measured, cells, "cell"),
+            "resume_of_a_random_one": times_of_cells,
         }
 
 
@@ -240,6 +275,10 @@ def kept(program: Path, workers: int, form: Form) -> dict[str, Any]:
         last = sessions[-1]
         measured.cell("1", last)
         cells = [lambda: measured.cell("1", last)] * form.calls
+        chance = random.Random(1)
+        picked = [chance.choice(warm or sessions) for _ in range(form.calls)]
+        others = [lambda id=id: measured.cell("1", id) for id in picked]
+        resumes = measured.resumes()
         return {
             "asked_for": form.kept,
             "warm": len(warm),
@@ -247,7 +286,11 @@ def kept(program: Path, workers: int, form: Form) -> dict[str, Any]:
             "memory_before": before,
             "memory_after": after,
             "workers_mib_each": round(more / max(form.kept, 1), 2),
+            "mb_for_300": round(300 * more / max(form.kept, 1) * (1 << 20) / 1e6, 1),
             "cell_of_a_kept_session": beside_runs(measured, cells, "cell"),
+            "cell_of_a_random_one": beside_runs(measured, others, "cell"),
+            # A kept session that is used in another process meanwhile is resumed.
+            **measured.resume_since(resumes),
         }
 
 
@@ -265,9 +308,67 @@ def forks(program: Path, workers: int, form: Form) -> dict[str, Any]:
         return {
             "forks": FORKS,
             "forked_ms": round((forked - began) * 1e3, 1),
+            "forked_ms_each": round((forked - began) * 1e3 / FORKS, 3),
             "all_answered_ms": round((answered - began) * 1e3, 1),
             "made_at_once": {"sessions": form.at_once, **first},
         }
+
+
+def array(program: Path, workers: int, form: Form) -> dict[str, Any]:
+    """The resume of a session with a large array. Another session takes its place before each."""
+    with serving(program, workers, form, warm=1) as measured:
+        large, other = measured.cell(ARRAY, "new"), measured.cell("1", "new")
+        found = []
+        resumes = measured.resumes()
+        for _ in range(max(form.calls // 10, 3)):
+            measured.cell("1", other)
+            before = measured.resumes()
+            found.append((taken(lambda: measured.cell("len(array)", large)), before, measured.resumes()))
+        seconds = [after[0] - before[0] for _, before, after in found if after[1] > before[1]]
+        return {
+            **times([cell for cell, _, _ in found]),
+            "resumes": measured.resumes()[1] - resumes[1],
+            "resume_by_the_server_ms": round(1e3 * sum(seconds) / max(len(seconds), 1), 3),
+        }
+
+
+def interrupts(program: Path, workers: int, form: Form) -> dict[str, Any]:
+    """The time from an interrupt of a cell that computes to the answer of that cell."""
+    with serving(program, workers, form, warm=8) as measured:
+        session = measured.cell("count = 0", "new")
+        found, states = [], []
+        for _ in range(max(form.calls // 10, 3)):
+            ended: list[tuple[float, str]] = []
+            thread = threading.Thread(target=lambda ended=ended: ended.append(spun(measured, session)))
+            thread.start()
+            await_running(measured, session)
+            began = time.perf_counter()
+            measured.ask("POST", f"/{session}/interrupt", {})
+            thread.join()
+            (at, state), = ended
+            found.append((at - began) * 1e3)
+            states.append(state)
+        return {**times(found), "kept": states.count("kept"), "of": len(states)}
+
+
+def spun(measured: Measured, session: str) -> tuple[float, str]:
+    """A cell that computes until it is interrupted: when it was answered, and what became of it."""
+    client = measured.server.client()
+    code = "while True: count += 1"
+    result = client.call("run_code", {"language": "python", "code": code, "session": session})
+    at = time.perf_counter()
+    client.close()
+    return at, result["session"]["state"]
+
+
+def await_running(measured: Measured, session: str) -> None:
+    """Waits until a cell runs, and a little longer, so that it has begun its loop."""
+    last = time.monotonic() + 60
+    while measured.ask("GET", f"/{session}").get("run_id") is None:
+        if time.monotonic() > last:
+            raise RuntimeError("the cell does not run")
+        time.sleep(0.01)
+    time.sleep(0.5)
 
 
 def at_once(measured: Measured, code: str, sessions: list[str]) -> dict[str, float]:
@@ -297,6 +398,8 @@ def at_once(measured: Measured, code: str, sessions: list[str]) -> dict[str, flo
 
 PARTS: dict[str, Callable[[Path, int, Form], dict[str, Any]]] = {
     "forks": forks,
+    "interrupts": interrupts,
+    "array": array,
     "kept": kept,
     "small": small,
     "mix": mixed,
@@ -311,4 +414,5 @@ def measure(program: Path, workers: int, form: Form, parts: Sequence[str]) -> di
         if name in parts:
             found[name] = part(program, workers, form)
             print(json.dumps({name: found[name]}), file=sys.stderr, flush=True)
+    found["bars"] = [dict(zip(("what", "bar", "measured", "is"), row)) for row in session_bars.rows(found)]
     return found

@@ -7,9 +7,10 @@ use tempfile::TempDir;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
-use crate::assembly::tenants::database_path;
+use crate::assembly::tenants::{database_path, open_sessions_in};
 use wardian_config::Config;
-use wardian_service::Service;
+use wardian_service::{Service, SessionObserver};
+use wardian_sessions::SessionsConfig;
 use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
 use wardian_stores::database::blob_id_keys_at;
 use wardian_vocabulary::clock::Clock;
@@ -52,13 +53,27 @@ pub struct OwnBlobs {
     pub service: Arc<Service>,
     /// Its blobs.
     pub blobs: Arc<LocalBlobStore>,
-    _folder: TempDir,
+    sessions: SessionsConfig,
+    folder: TempDir,
+}
+
+impl OwnBlobs {
+    /// Lets the service have sessions, in the same folder.
+    ///
+    /// # Errors
+    ///
+    /// Their database cannot be made.
+    pub async fn open_sessions(&self) -> Result<(), AssemblyError> {
+        let sessions = open_sessions_in(self.sessions.clone(), self.folder.path()).await?;
+        self.service.discovery().sessions().open(sessions, SessionObserver::default());
+        Ok(())
+    }
 }
 
 /// Makes a service like `service` whose runs have their own blobs.
 pub(super) fn own_blobs(
     service: &Service,
-    settings: &BlobStoreConfig,
+    (settings, sessions): (&BlobStoreConfig, &SessionsConfig),
     room: ByteCount,
 ) -> Result<OwnBlobs, AssemblyError> {
     let failed = |cause| AssemblyError::System { what: "create a temporary folder", cause };
@@ -70,7 +85,7 @@ pub(super) fn own_blobs(
     let local = LocalBlobs::new(LocalBlobStore::open(settings, Clock::System)?);
     let blobs = Arc::clone(local.store());
     let service = service.with_blobs(local.into(), 1);
-    Ok(OwnBlobs { service, blobs, _folder: folder })
+    Ok(OwnBlobs { service, blobs, sessions: sessions.clone(), folder })
 }
 
 pub(super) fn settings(config: &Config) -> BlobStoreConfig {

@@ -88,7 +88,8 @@ pub struct SessionsState(pub Arc<Discovery>);
 
 impl MetricSource for SessionsState {
     fn read(&self) -> Vec<MetricReading> {
-        let SessionReport { open, waiting, parked, guests } = self.0.sessions().report();
+        let SessionReport { open, waiting, parked, guests, images, image_bytes } =
+            self.0.sessions().report();
         let bytes = number_of(parked.as_u64());
         vec![
             MetricReading::gauge("wardian_sessions", "Sessions that are open", number_of(open)),
@@ -106,6 +107,16 @@ impl MetricSource for SessionsState {
                 "wardian_session_parked_bytes",
                 "Bytes of sessions on the disk",
                 bytes,
+            ),
+            MetricReading::gauge(
+                "wardian_session_images",
+                "Memory images that open sessions began as",
+                number_of(images),
+            ),
+            MetricReading::gauge(
+                "wardian_session_image_bytes",
+                "Bytes of these images on the disk",
+                number_of(image_bytes.as_u64()),
             ),
         ]
     }

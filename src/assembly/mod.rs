@@ -30,4 +30,4 @@ pub use crate::assembly::tenants::{
     database_path, open_authentication, open_key_database, open_keys, open_own_sessions,
     open_records, open_sessions, records_path,
 };
-pub use crate::assembly::worker::{PoolProcess, work};
+pub use crate::assembly::worker::{PoolProcess, WorkerBounds, work};

@@ -21,7 +21,7 @@ use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provid
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::worker::memory::WorkerMemory;
 use wardian_config::{CgroupUse, CompileMetered, Config};
-use wardian_dispatch::{Pool, PoolConfig, WorkerCgroups, WorkerCommand};
+use wardian_dispatch::{AttachmentLimits, Pool, PoolConfig, WorkerCgroups, WorkerCommand};
 use wardian_egress::Egress;
 use wardian_egress::world::resolver::SystemResolver;
 use wardian_engine::EngineArtifacts;
@@ -35,6 +35,7 @@ use wardian_service::{
     DetachPolicy, Discovery, DiscoveryParts, LimitPolicy, Metering, NetworkAccess, PackageAccess,
     Parts, SecretAccess, Service, Status as _,
 };
+use wardian_sessions::SessionsConfig;
 use wardian_skills::packages::LayerStore;
 use wardian_skills::registry::{Registry, RegistryError};
 use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
@@ -71,6 +72,7 @@ pub struct Runtime {
     packages: Arc<PackageAccess>,
     metering: Arc<Metering>,
     blob_settings: BlobStoreConfig,
+    session_settings: SessionsConfig,
     /// Open files for workers that are started later.
     files: Arc<EngineFiles>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -213,6 +215,7 @@ impl Runtime {
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             tenant_images,
+            image_version: ImageStore::new(&files.engine, &files.timed).version(),
             limits,
             metrics,
             toolchain: toolchain(&files.timed),
@@ -226,6 +229,7 @@ impl Runtime {
         let tasks = Mutex::default();
         let files = Arc::new(files);
         let blob_settings = blobs::settings(config);
+        let session_settings = config.sessions.store.clone();
         Ok(Self {
             service,
             registry,
@@ -235,6 +239,7 @@ impl Runtime {
             packages,
             metering,
             blob_settings,
+            session_settings,
             files,
             tasks,
             sweeping,
@@ -248,7 +253,8 @@ impl Runtime {
     ///
     /// A folder for the blobs cannot be made.
     pub fn with_own_blobs(&self, room: ByteCount) -> Result<OwnBlobs, AssemblyError> {
-        blobs::own_blobs(&self.service, &self.blob_settings, room)
+        let settings = (&self.blob_settings, &self.session_settings);
+        blobs::own_blobs(&self.service, settings, room)
     }
 
     /// Starts the background work of a server that is ready: following skills unless they are read
@@ -389,10 +395,11 @@ fn pool_config(
     command: WorkerCommand,
     cgroups: Option<Arc<CgroupTree>>,
 ) -> PoolConfig {
+    let most = WorkerMemory::of(config);
     let cgroups = cgroups.map(|tree| WorkerCgroups {
         tree,
         limits: CgroupLimits {
-            memory: WorkerMemory::of(config).taken,
+            memory: most.taken,
             processes: THREADS_OF_A_WORKER,
             weight: USUAL_WEIGHT,
         },
@@ -410,6 +417,7 @@ fn pool_config(
         tenants: config.tenants.clone(),
         queue_wait: config.workers.queue_wait,
         first_wait: config.workers.detached_wait,
+        attachments: AttachmentLimits { mapped: most.mapped, ..AttachmentLimits::default() },
         max_message: outcome_max(config.limits.max.logs),
         ..PoolConfig::new(command, config.workers.count)
     }

@@ -75,13 +75,24 @@ pub async fn open_own_sessions(
     if !config.sessions.is_enabled {
         return Ok(None);
     }
+    Ok(Some(open_sessions_in(config.sessions.store.clone(), folder).await?))
+}
+
+/// Sessions in a folder of their own.
+///
+/// # Errors
+///
+/// As [`open_sessions`].
+pub(super) async fn open_sessions_in(
+    settings: SessionsConfig,
+    folder: &Path,
+) -> Result<Sessions, AssemblyError> {
     let keys = database::open_key_database(&folder.join(FILE)).await?.sessions;
-    let root = folder.join("sessions");
     // Nothing of it outlives a loss of power.
     let sync = SessionSync::Second;
-    let settings = SessionsConfig { root, sync, ..config.sessions.store.clone() };
+    let settings = SessionsConfig { root: folder.join("sessions"), sync, ..settings };
     let rows = database::open_sessions(&folder.join(SESSIONS_FILE), sync).await?;
-    Ok(Some(Sessions::open(settings, rows, keys, Clock::System).await?))
+    Ok(Sessions::open(settings, rows, keys, Clock::System).await?)
 }
 
 /// The table of keys, even while a server uses it.

@@ -50,6 +50,7 @@ Examples:
   wardian --skills ./my-skills verify run.json --blobs data/ --json
   wardian verify run.json --against other.json
   wardian verify run.json --key key.pub
+  wardian verify session.json
 
 Nothing is executed unless the engine, the image, the packages, the skills and the blobs match the
 document. Nothing is downloaded.
@@ -139,6 +140,7 @@ Examples:
   wardian test tests/ my-skills/acme.sales.report -k refund
   wardian test --junit report.xml --json > report.json
   wardian test my-skills --update
+  wardian test analysis.ipynb
 
 Tests are the cases of skills (resources/tests/CASE.json, described in docs/skills.md) and files
 test_*.py and *_test.py with unittest or pytest. Each file and each case is a separate reproducible
@@ -397,57 +399,6 @@ Examples:
 A session is an interpreter whose state stays on a server between calls. A checkpoint is the state
 after a cell.";
 
-pub(crate) const LIST_SESSIONS: &str = "\
-Examples:
-  wardian sessions list
-  wardian sessions list --server http://127.0.0.1:8080 --json | jq -r '.[].id'";
-
-pub(crate) const SHOW_SESSION: &str = "\
-Examples:
-  wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4
-  wardian sessions show ses_mrxhgylqovzxi4tfmqqgk3tdn4 --json | jq -r '.cells[].source'";
-
-pub(crate) const FORK_SESSION: &str = "\
-Examples:
-  wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4
-  wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4 --checkpoint loaded --count 3
-  wardian repl --session $(wardian sessions fork ses_mrxhgylqovzxi4tfmqqgk3tdn4)";
-
-pub(crate) const RESTORE_SESSION: &str = "\
-Examples:
-  wardian sessions restore ses_mrxhgylqovzxi4tfmqqgk3tdn4 c2-9f2a61b0c4d5e6f7
-  wardian sessions restore ses_mrxhgylqovzxi4tfmqqgk3tdn4 loaded
-
-Later checkpoints stay for some time, so that you can go forward again.";
-
-pub(crate) const CLOSE_SESSION: &str = "\
-Examples:
-  wardian sessions close ses_mrxhgylqovzxi4tfmqqgk3tdn4
-  wardian sessions list --json | jq -r '.[].id' | xargs wardian sessions close";
-
-pub(crate) const SESSION_FILES: &str = "\
-Examples:
-  wardian sessions files ses_mrxhgylqovzxi4tfmqqgk3tdn4
-  wardian sessions files ses_mrxhgylqovzxi4tfmqqgk3tdn4 data --json | jq -r '.files[].path'";
-
-pub(crate) const GET_FILE: &str = "\
-Examples:
-  wardian sessions get ses_mrxhgylqovzxi4tfmqqgk3tdn4 out/report.pdf -o report.pdf
-  wardian sessions get ses_mrxhgylqovzxi4tfmqqgk3tdn4 data.csv | head";
-
-pub(crate) const PUT_FILE: &str = "\
-Examples:
-  wardian sessions put ses_mrxhgylqovzxi4tfmqqgk3tdn4 sales.csv
-  wardian sessions put ses_mrxhgylqovzxi4tfmqqgk3tdn4 sales.csv data/2026.csv --json
-  gzip -d < sales.csv.gz | wardian sessions put ses_mrxhgylqovzxi4tfmqqgk3tdn4 - sales.csv
-
-The change is a checkpoint of its own, so that `wardian sessions restore` takes it back.";
-
-pub(crate) const NOTEBOOK: &str = "\
-Examples:
-  wardian sessions notebook ses_mrxhgylqovzxi4tfmqqgk3tdn4 -o analysis.ipynb
-  wardian sessions notebook ses_mrxhgylqovzxi4tfmqqgk3tdn4 | jq '.cells | length'";
-
 pub(crate) const INSTALL_KERNEL: &str = "\
 Examples:
   pip install 'wardian[jupyter]' && wardian kernel install
@@ -498,6 +449,8 @@ mod tests {
     fn no_line_is_wrapped_once_more_in_a_wide_terminal() {
         const WIDTH: usize = 100;
         let long = |line: &&str| line.trim_end_matches("\";").chars().count() > WIDTH;
-        assert_eq!(include_str!("examples.rs").lines().find(long), None);
+        for text in [include_str!("examples.rs"), include_str!("commands/sessions/examples.rs")] {
+            assert_eq!(text.lines().find(long), None);
+        }
     }
 }

@@ -9,20 +9,23 @@ use wardian_formats::protocol::tools::{MAX_EPOCH, MAX_SEED};
 
 #[derive(Debug, Args)]
 pub(crate) struct TestArgs {
-    /// Folders with tests, skill folders, and Python files.
+    /// Folders with tests, skill folders, Python files, and notebooks (.ipynb).
     #[arg(value_name = "PATHS", default_value = ".")]
     pub(crate) paths: Vec<PathBuf>,
     /// Run only tests whose name contains this text, ignoring case.
     #[arg(short, long, value_name = "TEXT")]
     pub(crate) keyword: Option<String>,
+    /// Test the notebooks in folders, too: execute their cells and compare the outputs.
+    #[arg(long)]
+    pub(crate) notebooks: bool,
     /// List the tests without running them.
     #[arg(long, conflicts_with_all = ["update", "junit"])]
     pub(crate) list: bool,
-    /// Timeout for each file or case, in seconds.
+    /// Timeout for each file, case or cell of a notebook, in seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) timeout: u64,
-    /// Replace the expected outputs of cases that differ by their actual outputs.
+    /// Replace the expected outputs of cases and notebooks that differ by their actual outputs.
     #[arg(long)]
     pub(crate) update: bool,
     /// Folder whose files tests can read and import [default: the nearest one with a skill.toml,

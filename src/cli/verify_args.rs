@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// A run document, signed or not, or a bundle.
+    /// A run document, signed or not, a bundle, or the record of a session.
     pub(crate) file: PathBuf,
     /// Compare with this document instead of executing anything.
     #[arg(long, value_name = "FILE", conflicts_with = "blobs")]

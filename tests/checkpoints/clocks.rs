@@ -31,7 +31,8 @@ fn parked_time_does_not_pass_for_the_guest() {
     });
 }
 
-/// Turns that read clocks, draw randomness, and use fuel in the guest and in the host.
+/// Turns that read clocks, draw randomness, use fuel in the guest and in the host, and free memory, of which
+/// states say nothing.
 const TURNS: &[(&str, &str)] = &[
     ("import os, random, time, zlib; x = [os.urandom(5)]", "x, random.random(), time.time_ns()"),
     (
@@ -42,6 +43,12 @@ const TURNS: &[(&str, &str)] = &[
     ("time.sleep(2.5)", "time.monotonic_ns(), time.process_time()"),
     ("x.append(len(zlib.compress(open('file', 'rb').read())))", "x, os.stat('file').st_mtime_ns"),
     ("", "random.gauss(0, 1), os.statvfs('.').f_bfree, time.time_ns()"),
+    (
+        "large = [os.urandom(9000) for _ in range(3000)]; del large[::3]",
+        "len(large), id(large[-1])",
+    ),
+    ("del large", "random.random(), time.monotonic_ns()"),
+    ("taken = bytearray(5 << 20)", "id(taken), sum(taken), time.monotonic_ns()"),
 ];
 
 #[test]

@@ -49,7 +49,7 @@ fn freed_memory_is_not_in_packs() {
 
 /// Programs that see much of their interpreter.
 const STEPS: &[&str] = &[
-    "import gc, sys, time; kept = [bytearray(n << 10) for n in range(300)]",
+    "import gc, sys; kept = [bytearray(n << 10) for n in range(300)]",
     "del kept[::2]",
     "kept.append({n: str(n) for n in range(200_000)})",
     "del kept[-1]; import numpy as np",
@@ -61,28 +61,31 @@ const STEPS: &[&str] = &[
 ];
 
 const SEEN: &str = "gc.get_count(), [one['collections'] for one in gc.get_stats()], \
-    sys.getallocatedblocks(), id([]), id(bytearray(1 << 20)), id(bytearray(9 << 20)), time.monotonic()";
+    sys.getallocatedblocks(), id([]), id(bytearray(1 << 20)), id(bytearray(9 << 20))";
 
+/// Compared are guests that have parked. One that never has still has what its calls left on its stack, and
+/// NumPy reads some of that before it writes it.
 #[test]
 fn parked_unchanged_as_the_interpreter_sees_itself() {
     with_sandboxes(|[sandbox, elsewhere]| {
         let setup = Arc::new(setup());
-        let mut original = Parked::open(sandbox, &setup);
-        let mut parked = Parked::open(sandbox, &setup);
+        let mut kept = Parked::open(sandbox, &setup);
+        let mut resumed = Parked::open(elsewhere, &setup);
         for step in STEPS {
             let turn = turn(step, SEEN, None);
-            let expected = original.run(sandbox, &turn);
-            assert_eq!(parked.run(sandbox, &turn), expected, "{step}");
-            parked.checkpoint(sandbox);
-            let twin = parked.memory().to_vec();
-            parked.checkpoint(sandbox);
-            assert_eq!(difference(&twin, parked.memory()), None, "nothing more is left out");
+            let expected = kept.run(sandbox, &turn);
+            assert_eq!(resumed.run(elsewhere, &turn), expected, "{step}");
+            kept.checkpoint(sandbox);
+            let twin = kept.memory().to_vec();
+            kept.checkpoint(sandbox);
+            assert_eq!(difference(&twin, kept.memory()), None, "nothing more is left out");
+            resumed.checkpoint(elsewhere);
+            resumed.lose(elsewhere);
+            resumed.resume(elsewhere);
         }
-        parked.lose(sandbox);
-        parked.resume(elsewhere);
         let turn = turn("last = bytearray(5 << 20)", SEEN, None);
-        assert_eq!(parked.run(elsewhere, &turn), original.run(sandbox, &turn));
-        parked.lose(elsewhere);
-        original.lose(sandbox);
+        assert_eq!(resumed.run(elsewhere, &turn), kept.run(sandbox, &turn));
+        resumed.lose(elsewhere);
+        kept.lose(sandbox);
     });
 }

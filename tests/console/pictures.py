@@ -26,6 +26,33 @@ CELLS = [
 ]
 
 
+# What is tried in a session, each from the checkpoint with a name or without.
+TRIES = [
+    (None, "data", "from sklearn.datasets import load_diabetes\nfrom sklearn.model_selection import cross_val_score\nX, y = load_diabetes(return_X_y=True)\nlen(X)"),
+    ("data", None, "from sklearn.tree import DecisionTreeRegressor\nround(cross_val_score(DecisionTreeRegressor(random_state=0), X, y).mean(), 3)"),
+    ("data", "scaled", "from sklearn.preprocessing import StandardScaler\nX = StandardScaler().fit_transform(X)"),
+    ("scaled", None, "from sklearn.neighbors import KNeighborsRegressor\nround(cross_val_score(KNeighborsRegressor(), X, y).mean(), 3)"),
+    ("scaled", "ridge", "from sklearn.linear_model import Ridge\nround(cross_val_score(Ridge(), X, y).mean(), 3)"),
+]
+
+
+def seed_tree(server):
+    """A session that went back twice, and has two forks. Returns its id."""
+    def send(path, body):
+        return json.loads(server.send("POST", f"/v1/sessions{path}", json.dumps(body).encode()))
+
+    id, kept = send("", {"label": "Which model?"})["id"], {}
+    for begin, name, code in TRIES:
+        if begin is not None:
+            send(f"/{id}/restore", {"checkpoint": kept[begin]})
+        at = server.call("run_code", {"language": "python", "code": code, "session": id})["session"]["checkpoint"]
+        if name is not None:
+            send(f"/{id}/checkpoints", {"checkpoint": at, "name": name})
+            kept[name] = at
+    send(f"/{id}/fork", {"checkpoint": kept["scaled"], "count": 2})
+    return id
+
+
 def seed_session(server, csv):
     """A session that went back once. Returns its id."""
     def send(path, body):
@@ -70,6 +97,7 @@ def make(folder):
         with Browser() as browser:
             take_all(browser, server, folder, csv, run)
             take_session(browser, server, folder, csv)
+            take_tree(browser, server, folder)
     finally:
         server.close()
 
@@ -92,6 +120,17 @@ def take_session(browser, server, folder, csv):
     browser.run("document.querySelector('.next-cell').scrollIntoView({block: 'end'})")
     time.sleep(0.5)
     (folder / "session.png").write_bytes(browser.picture())
+
+
+def take_tree(browser, server, folder):
+    """The picture of a session that has forks, with the tree of its checkpoints."""
+    session = seed_tree(server)
+    browser.resize(1200, 700)
+    browser.dark(False)
+    open_page(browser, server, f"/sessions/{session}")
+    wait(lambda: browser.run("return document.querySelectorAll('.cell').length") == len(TRIES), "the cells")
+    time.sleep(0.5)
+    (folder / "tree.png").write_bytes(browser.picture())
 
 
 def take_all(browser, server, folder, csv, run):

@@ -295,6 +295,19 @@ class MainPaths(InBrowser):
         self.browser.wait_text("left.txt", ".run .preview-bar")
         self.browser.wait_text("Download", ".run .preview-bar")
 
+    def test_a_run_shows_the_calls_of_tools_that_it_goes_on_with(self):
+        code = "import tools\nawait tools.query(n=1)"
+        asked = self.server.call("run_code", {"language": "python", "code": code, "tools": [{"name": "query"}]})
+        answers = [{"id": asked["requests"][0]["id"], "error": "no"}]
+        more = {"session": asked["session"]["id"], "answers": answers}
+        ended = self.server.call("run_code", {"language": "python", "code": "", **more})
+        self.server.send("GET", f"/v1/runs/{ended['run_id']}?wait_ms=5000")
+        self.show(f"/runs/{ended['run_id']}")
+        self.browser.wait_text("Calls of tools", ".panel")
+        row = self.browser.text(".panel [aria-label='Calls of tools'] tbody")
+        for text in ("c1-r1", "query", "failed"):
+            self.assertIn(text, row)
+
     def test_a_frame_of_a_stored_run_is_shown_as_of_a_fresh_one(self):
         code = "import pandas as pd\n{'a': [{'x': 1}], 'frame': pd.DataFrame({'peak': [41, 42]})}"
         heads = "return [...document.querySelectorAll('%s h4')].map((node) => node.textContent)"

@@ -131,6 +131,33 @@ fn audit_without_secrets_has_each_event() {
 }
 
 #[test]
+fn each_call_of_a_tool_is_a_line_without_its_arguments() {
+    let audited = Audited::start(&[]);
+    let (_, client) = audited.key("acme", "code");
+    let code = "async def main(args):\n    rows = await tools.find(q='arguments')\n    \
+                try:\n        await tools.find(q=1)\n    except tools.ToolError:\n        return rows";
+    let schema = json!({"properties": {"q": {"type": "string"}}});
+    let tools = json!({"tools": [{"name": "find", "input_schema": schema}]});
+    let asked = client.run_with(code, tools);
+    let session = asked["session"]["id"].as_str().unwrap();
+    let answers = json!([{"id": "c1-r1", "output": "an output"}]);
+    let ended = client.run_with("", json!({"session": session, "answers": answers}));
+    assert_eq!(ended["output"]["result"], "an output", "{ended:#}");
+    let calls = eventually(PATIENCE, || {
+        let calls = lines(&audited.file).into_iter().filter(|line| line["event"] == "tool_called");
+        Some(calls.collect::<Vec<Value>>()).filter(|calls| calls.len() == 2)
+    });
+    for (call, begin) in calls.iter().zip(["c1-r1 answered ", "c1-r2 refused "]) {
+        let about = call["about"].as_str().unwrap();
+        assert!(about.starts_with(&format!("{session} {begin}")), "{about}");
+        assert!(about.ends_with(" find"), "{about}");
+        assert_eq!(call["tenant"], "acme");
+    }
+    let text = fs::read_to_string(&audited.file).unwrap();
+    assert!(!text.contains("an output") && !text.contains("'arguments'"), "{text}");
+}
+
+#[test]
 fn a_renamed_audit_log_is_left_on_sighup() {
     let audited = Audited::start(&["--set", "audit.every_event=true"]);
     let stranger = audited.server.client();

@@ -339,7 +339,16 @@ fn the_doctor_says_of_everything_how_it_is() {
     for what in ["blob store", "skills", "engine", "workers", "sandbox", "run"] {
         assert_eq!(found(what)["state"], "good", "{healthy}");
     }
-    for what in ["kernel", "user", "configuration", "disk", "lock-down", "clean-up", "huge pages"] {
+    for what in [
+        "kernel",
+        "user",
+        "worker memory",
+        "configuration",
+        "disk",
+        "lock-down",
+        "clean-up",
+        "huge pages",
+    ] {
         let one = found(what);
         assert_eq!(one["state"] == "good", one.get("advice").is_none(), "{one}");
     }

@@ -1,5 +1,6 @@
 //! The HTTP edge: clients that send too much, too slowly, too often or to the wrong path.
 
+use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
@@ -403,4 +404,23 @@ fn runs_of_the_self_test_are_not_logged_as_calls() {
     assert!(!server.log().contains("run `run_"), "{}", server.log());
     server.client().run("1");
     assert_eq!(server.wait_for_log("run `run_").matches("ended: completed").count(), 1);
+}
+
+#[test]
+fn a_body_behind_its_head_leaves_the_connection_open() {
+    let mut connection = TestServer::shared().connect();
+    let client = TestServer::shared().client();
+    let session = client.post_json("/v1/sessions", &json!({})).json();
+    let session = format!("/v1/sessions/{}", session["id"].as_str().unwrap());
+    for _ in 0..3 {
+        let head =
+            format!("POST {session}/interrupt HTTP/1.1\r\n{HEADERS}Content-Length: 2\r\n\r\n");
+        connection.send(&head);
+        // Long enough for an answer that does not wait for the body.
+        thread::park_timeout(Duration::from_millis(50));
+        let reply = ask(&mut connection, "{}");
+        assert_eq!(reply.status, 202, "{reply:?}");
+        assert_served(&mut connection);
+    }
+    client.delete(&session);
 }

@@ -136,6 +136,10 @@ fn sessions_are_counted_by_their_events_and_what_they_take() {
     let forks = client.post_json(&format!("{path}/fork"), &json!({"count": 2})).json();
     let fork = forks["forks"][0]["id"].as_str().unwrap();
     run("x", fork);
+    let call = |code: &str| client.run_with(code, json!({"tools": [{"name": "find"}]}));
+    let asked = call("await tools.find()");
+    let answers = json!([{"id": "c1-r1", "error": "no"}]);
+    client.run_with("", json!({"session": asked["session"]["id"], "answers": answers}));
     client.delete(&format!("/v1/sessions/{fork}"));
     run("await ainput()", &id);
     let found = eventually(Duration::from_secs(60), || {
@@ -144,17 +148,22 @@ fn sessions_are_counted_by_their_events_and_what_they_take() {
         (found["wardian_sessions_waiting"] == 1.0).then_some(found)
     });
     for (name, value) in [
-        ("wardian_session_events_total{event=\"created\"}", 1.0),
+        ("wardian_tool_calls_total{result=\"failed\"}", 1.0),
+        ("wardian_tool_calls_total{result=\"answered\"}", 0.0),
+        // One of them is that of the run that has called a tool.
+        ("wardian_session_events_total{event=\"created\"}", 2.0),
         ("wardian_session_events_total{event=\"forked\"}", 2.0),
-        ("wardian_session_events_total{event=\"closed\"}", 1.0),
+        ("wardian_session_events_total{event=\"closed\"}", 2.0),
         ("wardian_session_events_total{event=\"damaged\"}", 0.0),
         ("wardian_session_resume_seconds_count", 1.0),
         ("wardian_sessions", 2.0),
+        ("wardian_session_images", 1.0),
     ] {
         assert_eq!(found.get(name), Some(&value), "{name}: {found:#?}");
     }
     assert!(found["wardian_session_resume_seconds_sum"] > 0.0);
     assert!(found["wardian_session_parked_bytes"] > 10_000.0, "{found:#?}");
+    assert!(found["wardian_session_image_bytes"] > 10_000_000.0, "{found:#?}");
 }
 
 /// The names of metrics in a text.

@@ -11,24 +11,26 @@ use crate::support::{TestServer, returning};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The answer to one call, as it arrives.
-struct Events {
+pub(crate) struct Events {
     stream: TcpStream,
     /// What was read and not used yet.
     rest: Vec<u8>,
     head: String,
+    /// The text of events that are not whole yet.
+    text: String,
 }
 
 /// One event.
 #[derive(Debug, Clone)]
-struct Event {
-    name: String,
-    data: Value,
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) data: Value,
     at: Instant,
 }
 
 impl Events {
     /// Calls a method and accepts events.
-    fn of(server: &TestServer, method: &str, params: &Value) -> Self {
+    pub(crate) fn of(server: &TestServer, method: &str, params: &Value) -> Self {
         let call = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         Self::of_body(server, &call.to_string())
     }
@@ -42,7 +44,7 @@ impl Events {
         );
         stream.write_all(head.as_bytes()).unwrap();
         stream.write_all(body.as_bytes()).unwrap();
-        Self { stream, rest: Vec::new(), head: String::new() }
+        Self { stream, rest: Vec::new(), head: String::new(), text: String::new() }
     }
 
     /// Reads up to and including `end`, and returns what was before it.
@@ -70,15 +72,30 @@ impl Events {
 
     /// All events up to the response.
     fn all(mut self) -> Vec<Event> {
-        assert!(self.head().contains("content-type: text/event-stream"), "{}", self.head);
-        assert!(self.head().starts_with("http/1.1 200"), "{}", self.head);
-        let mut text = String::new();
-        let mut events: Vec<Event> = Vec::new();
+        std::iter::from_fn(|| self.event()).collect()
+    }
+
+    /// The next event; `None` after the last one.
+    pub(crate) fn event(&mut self) -> Option<Event> {
+        if self.head.is_empty() {
+            assert!(self.head().contains("content-type: text/event-stream"), "{}", self.head);
+            assert!(self.head().starts_with("http/1.1 200"), "{}", self.head);
+        }
         loop {
+            if let Some((event, more)) = self.text.split_once("\n\n") {
+                let (name, data) = event.split_once('\n').unwrap();
+                let event = Event {
+                    name: name.strip_prefix("event: ").unwrap().to_owned(),
+                    data: serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap(),
+                    at: Instant::now(),
+                };
+                self.text = more.to_owned();
+                return Some(event);
+            }
             let size = usize::from_str_radix(&self.until("\r\n"), 16).unwrap();
             if size == 0 {
-                assert_eq!(text, "", "the last event is whole");
-                return events;
+                assert_eq!(self.text, "", "the last event is whole");
+                return None;
             }
             while self.rest.len() < size + 2 {
                 let mut buffer = [0; 4_096];
@@ -86,17 +103,8 @@ impl Events {
                 assert!(read > 0);
                 self.rest.extend_from_slice(&buffer[..read]);
             }
-            text.push_str(std::str::from_utf8(&self.rest[..size]).unwrap());
+            self.text.push_str(std::str::from_utf8(&self.rest[..size]).unwrap());
             self.rest.drain(..size + 2);
-            while let Some((event, more)) = text.split_once("\n\n") {
-                let (name, data) = event.split_once('\n').unwrap();
-                events.push(Event {
-                    name: name.strip_prefix("event: ").unwrap().to_owned(),
-                    data: serde_json::from_str(data.strip_prefix("data: ").unwrap()).unwrap(),
-                    at: Instant::now(),
-                });
-                text = more.to_owned();
-            }
         }
     }
 }

@@ -177,10 +177,63 @@ fn wrong_orders_are_refused_and_change_nothing() {
     assert_eq!(refused(&moved), of(409, "session_conflict"));
     let moved = files.ask("DELETE", "/d/f", &format!("if-match: \"{elsewhere}\"\r\n"), b"");
     assert_eq!(refused(&moved), of(409, "session_conflict"));
+    // A condition that nobody looks at would be a file that is overwritten against its writer's will.
+    for condition in ["if-none-match: *", "if-unmodified-since: Thu, 01 Jan 2026 00:00:00 GMT"] {
+        let conditional = files.ask("PUT", "/d/f", &format!("{condition}\r\n"), b"x");
+        assert_eq!(refused(&conditional), of(400, "invalid_request"), "{condition}");
+    }
+    // A tag that is no checkpoint says what the condition names.
+    let tag = files.get("/d/f").header("etag").to_owned();
+    for (tag, expected) in [
+        (tag, "names the checkpoint"),
+        (format!("W/\"{at}\""), "without `W/`"),
+        ("*".to_owned(), "one checkpoint"),
+    ] {
+        let conditional = files.ask("PUT", "/d/f", &format!("if-match: {tag}\r\n"), b"x");
+        assert_eq!(refused(&conditional), of(400, "invalid_request"), "{tag}");
+        let message = conditional.json()["error"]["message"].as_str().unwrap().to_owned();
+        assert!(message.contains(expected), "{message}");
+    }
     assert_eq!(files.shown()["checkpoint"], at);
     assert_eq!(files.paths(""), ["d", "d/f", "s"]);
     let tagged = files.ask("PUT", "/x", &format!("if-match: \"{at}\"\r\n"), b"x");
     assert_eq!(tagged.status, 201, "{tagged:?}");
+}
+
+#[test]
+fn refused_changes_leave_nothing_and_the_guest_stays_warm() {
+    let server = TestServer::start(&[]);
+    let limits = json!({"limits": {"workspace_bytes": 65_536}});
+    let drawn = [false, true].map(|is_refused| {
+        let made = server.client().post_json("/v1/sessions", &limits).json();
+        let files = Files { server: &server, id: made["id"].as_str().unwrap().to_owned() };
+        let code = "import os, random\nrandom.seed(7)\nopen('f', 'w').write('1' * 1000)\n\
+                    os.symlink('nowhere/x', 'dangling')\nos.mkdir('d')";
+        files.cell(code);
+        let cells = || server.client().get(&format!("/v1/sessions/{}/cells", files.id)).json();
+        let before = (files.shown(), cells());
+        assert_eq!(before.0["is_warm"], true);
+        if is_refused {
+            let of = |status: u16, kind: &str| (status, kind.to_owned());
+            for _ in 0..2 {
+                let gone = files.ask("DELETE", "/nothing", "", b"");
+                assert_eq!(refused(&gone), of(404, "file_not_found"));
+                let folder = files.ask("PUT", "/d", "", b"x");
+                assert_eq!(refused(&folder), of(400, "invalid_params"));
+                let full = files.ask("PUT", "/new/er/g", "", &vec![7; 65_500]);
+                assert_eq!(refused(&full), of(507, "quota_exceeded"));
+                let dangling = files.ask("PUT", "/dangling", "", b"x");
+                assert_eq!(refused(&dangling), of(400, "invalid_params"));
+                let message = dangling.json()["error"]["message"].as_str().unwrap().to_owned();
+                assert!(message.contains("`dangling` leads through a link"), "{message}");
+                assert_eq!((files.shown(), cells()), before, "something is left of it");
+            }
+        }
+        let next = files.cell("random.random()");
+        assert_eq!(next["session"]["cell"], 2, "{next:#}");
+        output(&next)["result"].clone()
+    });
+    assert_eq!(drawn[0], drawn[1], "the program draws other numbers");
 }
 
 #[test]

@@ -112,6 +112,48 @@ fn a_session_goes_back_after_a_loss_of_power_and_its_next_caller_is_told() {
 }
 
 #[test]
+fn a_start_without_the_database_of_its_states_is_refused_and_costs_nothing() {
+    let place = Command::new();
+    let data = place.folder().join("data");
+    let id = {
+        let server = TestServer::start_on(&data, &[]);
+        begin(&server.client(), "x = 1")
+    };
+    let away = place.folder().join("away");
+    fs::create_dir(&away).unwrap();
+    let move_database = |from: &Path, to: &Path| {
+        for entry in fs::read_dir(from).unwrap().map(|entry| entry.unwrap()) {
+            if entry.file_name().to_str().unwrap().starts_with("sessions.db") {
+                fs::rename(entry.path(), to.join(entry.file_name())).unwrap();
+            }
+        }
+    };
+    move_database(&data, &away);
+    let folder = data.to_str().unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", folder];
+    let refused = place.run(&serve);
+    assert!(refused.code.is_some_and(|code| code != 0), "{}", refused.stderr);
+    assert!(refused.stderr.contains("put the `sessions.db` back"), "{}", refused.stderr);
+    fs::read_dir(&data).unwrap().for_each(|entry| {
+        let entry = entry.unwrap();
+        if entry.file_name().to_str().unwrap().starts_with("sessions.db") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    });
+    move_database(&away, &data);
+    // Few states that the database does not know are those of a crash. Many are set aside.
+    let pack = pack_of(&data, "c1-");
+    let name = pack.file_name().unwrap().to_str().unwrap().to_owned();
+    for cell in 2..=40 {
+        fs::copy(&pack, pack.with_file_name(name.replace(".c1-", &format!(".c{cell}-")))).unwrap();
+    }
+    let server = TestServer::start_on(&data, &[]);
+    assert_eq!(value_of(&cell(&server.client(), &json!(id), "x")), &json!(1));
+    assert!(server.log().contains("39 states ("), "{}", server.log());
+    assert_eq!(fs::read_dir(data.join("sessions/orphans")).unwrap().count(), 39);
+}
+
+#[test]
 fn a_caller_that_knows_its_checkpoint_goes_on_after_a_loss_of_power() {
     let place = Command::new();
     let data = place.folder().join("data");

@@ -184,7 +184,6 @@ fn conditions_are_checked_before_anything_runs() {
     for (name, value) in [
         ("entrypoint", json!("main")),
         ("args", json!({"a": 1})),
-        ("reproducible", json!(true)),
         ("detach", json!(true)),
         ("idempotency_key", json!("k")),
     ] {

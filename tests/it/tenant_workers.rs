@@ -123,28 +123,28 @@ fn workers_go_on_without_their_template_and_new_tenants_come_in() {
     assert!(fs::metadata(format!("/proc/{template}")).is_err(), "it is a zombie");
 }
 
-/// Everything about a process that its lock-down decides.
-fn rights(process: u32) -> Vec<String> {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap();
-    let status = read("status");
+/// Everything about a process that its lock-down decides. None if it has ended meanwhile.
+fn rights(process: u32) -> Option<Vec<String>> {
+    let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).ok();
+    let status = read("status")?;
     let kept = ["Uid", "Gid", "Groups", "Threads", "Cap", "NoNewPrivs", "Seccomp:", "THP_enabled"];
     let lines = status.lines().filter(|line| kept.iter().any(|name| line.starts_with(name)));
     let mut rights: Vec<String> = lines.map(str::to_owned).collect();
-    rights.extend(["limits", "oom_score_adj", "environ"].map(read));
-    let mut open: Vec<String> = fs::read_dir(format!("/proc/{process}/fd"))
-        .unwrap()
-        .map(|entry| fs::read_link(entry.unwrap().path()).unwrap().to_string_lossy().into_owned())
-        .map(|target| {
-            let own = target.replace(&format!("/{process}/"), "/self/");
-            own.split_once(':').map_or(own.as_str(), |(kind, _)| kind).to_owned()
-        })
-        .collect();
+    for name in ["limits", "oom_score_adj", "environ"] {
+        rights.push(read(name)?);
+    }
+    let mut open = Vec::new();
+    for entry in fs::read_dir(format!("/proc/{process}/fd")).ok()? {
+        let target = fs::read_link(entry.ok()?.path()).ok()?;
+        let own = target.to_string_lossy().replace(&format!("/{process}/"), "/self/");
+        open.push(own.split_once(':').map_or(own.as_str(), |(kind, _)| kind).to_owned());
+    }
     open.sort();
     rights.extend(open);
-    let stat = read("stat");
+    let stat = read("stat")?;
     let numbers: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
     rights.push(format!("in a group of its own: {}", numbers[2] == process.to_string()));
-    rights
+    Some(rights)
 }
 
 #[test]
@@ -156,8 +156,10 @@ fn forked_workers_have_the_rights_of_workers_that_were_started_by_themselves() {
         assert_eq!(run("1 + 1"), 2);
         let template = template_of(&hosted.server);
         assert_eq!(template.is_some(), fork == "true", "{}", hosted.server.log());
-        let workers = hosted.server.workers();
-        rights(workers.iter().find(|one| Some(one.id) != template).unwrap().id)
+        eventually(Duration::from_secs(10), || {
+            let workers = hosted.server.workers();
+            workers.iter().find(|one| Some(one.id) != template).and_then(|one| rights(one.id))
+        })
     };
     assert_eq!(of("true"), of("false"));
 }

@@ -318,7 +318,7 @@ fn what_is_wrong_with_the_tests_is_told_in_a_line_and_nothing_runs() {
     for (arguments, wanted) in [
         (&["empty"][..], "there are no tests in empty"),
         (&["gone"], "gone: No such file"),
-        (&["notes.txt"], "notes.txt: is neither a Python file nor a folder"),
+        (&["notes.txt"], "notes.txt: is neither a Python file, a notebook nor a folder"),
         (&["a", "--root", "empty"], "is not below the folder"),
         (&["s"], "see `wardian skills check`"),
         (

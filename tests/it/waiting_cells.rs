@@ -216,7 +216,7 @@ fn a_function_waits_with_its_stack() {
     assert_eq!(session.value("x"), 2);
     // A time limit is that of a call, and a tool can be called from a function.
     let [request] =
-        session.waits("def f(n): return tools.mail.now(n=n) + 1\nf(1)").try_into().unwrap();
+        session.waits("def f(n): return tools.mail.sync(n=n) + 1\nf(1)").try_into().unwrap();
     assert_eq!(request["arguments"], json!({"n": 1}));
     thread::park_timeout(Duration::from_millis(1_500));
     let answers = json!([{"id": request["id"], "output": 41}]);
@@ -287,7 +287,8 @@ fn answers_are_checked_before_anything_goes_on() {
         (json!({"answers": [], "abandon": true}), "answers"),
         (json!({"tools": [{"name": "input"}]}), "tools[0].name"),
         (json!({"tools": [{"name": "a b"}]}), "tools[0].name"),
-        (json!({"tools": [{"name": "a-b"}, {"name": "a.b"}]}), "tools[1].name"),
+        (json!({"tools": [{"name": "a-b"}, {"name": "a/b"}]}), "tools[1].name"),
+        (json!({"tools": [{"name": "search"}]}), "tools[0].name"),
     ] {
         let (kind, message) = session.refusal(more.clone());
         assert_eq!(kind, "invalid_params", "{more}: {message}");
@@ -297,11 +298,8 @@ fn answers_are_checked_before_anything_goes_on() {
     assert_eq!(value_of(&answered), 2);
     let again = session.refusal(json!({"answers": [answer("c2-r1"), answer("c2-r2")]}));
     assert_eq!(again.0, "session_conflict", "{}", again.1);
-    for name in ["tools", "answers"] {
-        let mut params = json!({"language": "python", "code": "1"});
-        params[name] = json!([]);
-        assert_eq!(client.refusal("run_code", params).kind, "invalid_params", "{name}");
-    }
+    let params = json!({"language": "python", "code": "1", "answers": []});
+    assert_eq!(client.refusal("run_code", params).kind, "invalid_params");
     client.delete(&format!("/v1/sessions/{}", session.id));
 }
 
@@ -357,9 +355,13 @@ fn an_interrupt_is_raised_where_a_cell_waits() {
         assert_eq!(answer.status, 202, "{answer:?}");
         answer.json()["interrupted"].as_bool().unwrap()
     };
+    // On a busy machine an interrupt is answered before the cell has ended.
     let last = || {
-        let cells = client.get(&format!("/v1/sessions/{}/cells", session.id)).json();
-        cells["cells"].as_array().unwrap().last().unwrap().clone()
+        eventually(Duration::from_secs(60), || {
+            let cells = client.get(&format!("/v1/sessions/{}/cells", session.id)).json();
+            let cell = cells["cells"].as_array().unwrap().last().unwrap().clone();
+            (cell["state"] != "running").then_some(cell)
+        })
     };
     assert!(!interrupt(), "nothing runs and nothing waits");
     // Parked, and nobody catches it.

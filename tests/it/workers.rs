@@ -407,6 +407,13 @@ fn said_of(worker: &Watched, file: &str, name: &str) -> String {
     words.join(" ")
 }
 
+fn machine_memory() -> u64 {
+    let text = fs::read_to_string("/proc/meminfo").unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap();
+    let kibibytes: u64 = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+    kibibytes << 10
+}
+
 #[test]
 fn a_worker_that_runs_guests_has_given_up_everything_else() {
     let server = TestServer::start(&["--workers", "2"]);
@@ -439,6 +446,10 @@ fn a_worker_that_runs_guests_has_given_up_everything_else() {
         ] {
             assert_eq!(said_of(&worker, "limits", name), expected, "{name}");
         }
+        // No more than half of the machine, or than a worker needs in any case.
+        let data = said_of(&worker, "limits", "Max data size");
+        let most: u64 = data.split(' ').next().unwrap().parse().unwrap();
+        assert!(most <= (machine_memory() / 2).max(14 << 30), "{data}");
         let process = format!("/proc/{}", worker.id);
         for thread in fs::read_dir(format!("{process}/task")).unwrap() {
             let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();

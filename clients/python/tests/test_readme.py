@@ -19,11 +19,14 @@ import wardian
 PROJECT = REPOSITORY / "clients" / "python"
 README = (PROJECT / "README.md").read_text()
 CODE = r"((?:(?!```).)*)"
-EXAMPLES = re.findall(rf"```python\n{CODE}```\n\n```text\n{CODE}```", README, re.DOTALL)
+PRINTING = re.compile(rf"```python\n{CODE}```\n\n```text\n{CODE}```", re.DOTALL)
+EXAMPLES = PRINTING.findall(README)
+WITH_COMMENT = re.compile(rf"```python\n{CODE}\n# ([^\n]*\n)```", re.DOTALL)
+EXAMPLES_OF_THE_PROJECT = WITH_COMMENT.findall((REPOSITORY / "README.md").read_text())
 
 
 def test_the_examples_are_found() -> None:
-    assert len(EXAMPLES) == 10
+    assert (len(EXAMPLES), len(EXAMPLES_OF_THE_PROJECT)) == (11, 1)
 
 
 def run(code: str, folder: Path, **variables: str) -> str:
@@ -41,7 +44,7 @@ def run(code: str, folder: Path, **variables: str) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize(("code", "printed"), EXAMPLES)
+@pytest.mark.parametrize(("code", "printed"), EXAMPLES + EXAMPLES_OF_THE_PROJECT)
 def test_an_example_prints_what_the_readme_says(code: str, printed: str, tmp_path: Path) -> None:
     assert run(code, tmp_path) == printed
 

@@ -66,6 +66,27 @@ def sent(server: ScriptedServer) -> list[tuple[str, str, Any]]:
     return [(seen.method, seen.path, seen.body) for seen in server.seen]
 
 
+def test_a_reproducible_session_has_digests_a_record_and_forks_with_seeds() -> None:
+    state = {**RUN["session"], "state_digest": "ab" * 32}
+    answers = [
+        made(),
+        result({**RUN, "fuel": 7, "session": state}),
+        Answer(200, {"format": "wardian session record", "cells": []}),
+        Answer(201, {"forks": [{**SESSION, "id": "ses_" + "b" * 26}]}),
+    ]
+    with ScriptedServer(answers) as server:
+        with wardian.Client(server.url) as client:
+            session = client.session(keep=True, reproducible={"seed": 7})
+            ran = session.run("1")
+            assert ran.session is not None and ran.session.state_digest == "ab" * 32
+            assert session.record()["cells"] == []
+            session.fork(seed=8)
+        create, _, record, fork = sent(server)
+        assert create[2] == {"reproducible": {"seed": 7}}
+        assert record[:2] == ("GET", f"/v1/sessions/{ID}/record")
+        assert fork == ("POST", f"/v1/sessions/{ID}/fork", {"count": 1, "seed": 8})
+
+
 def test_a_session_is_made_used_and_closed() -> None:
     with ScriptedServer([made(checkpoint=None, cells=0), result(RUN), GONE]) as server:
         with wardian.Client(server.url) as client:

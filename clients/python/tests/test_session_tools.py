@@ -54,8 +54,19 @@ def test_functions_answer_what_a_cell_asks() -> None:
         assert ran.is_completed and ran.requests == []
         assert session.checkpoint == "c2-00112233"
         begun, second, third = params(server)
-    declared = [{"name": "query", "description": "Asks the database."}, {"name": "strange"}]
-    assert begun["tools"] == declared
+    described, nameless = begun["tools"]
+    assert described == {
+        "name": "query",
+        "description": "Asks the database.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"table": {"type": "string"}},
+            "required": ["table"],
+            "additionalProperties": False,
+        },
+        "output_schema": {"type": "array", "items": {"type": "string"}},
+    }
+    assert nameless["name"] == "strange" and "output_schema" not in nameless
     assert second == {
         "language": "python",
         "code": "",

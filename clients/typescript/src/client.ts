@@ -4,6 +4,7 @@ import { Blobs } from "./blobs.js";
 import { completed } from "./errors.js";
 import { RunFiles } from "./files.js";
 import { type Arguments, type BlobAtPath, Inputs } from "./inputs.js";
+import { answersOf, type CallerFunctions, declared, served } from "./requests.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
   CreateBlobParams,
@@ -154,23 +155,40 @@ export class Client {
     return this.call("read_skill_file", params, options);
   }
 
-  /** Executes a skill. If it fails, the result has `status: "failed"`. */
-  async executeSkill(params: SkillParams, options?: CallOptions): Promise<RunResult> {
-    return (await this.#run("execute_skill", params, options)) as unknown as RunResult;
+  /**
+   * Executes a skill. If it fails, the result has `status: "failed"`. The functions answer what the skill
+   * asks for, as with `runCode`.
+   */
+  async executeSkill(
+    params: SkillParams,
+    options: CallOptions & CallerFunctions = {},
+  ): Promise<RunResult> {
+    return this.#served("execute_skill", params, options);
   }
 
-  /** Runs Python code. If the program fails, the result has `status: "failed"`. */
-  async runCode(params: CodeParams, options?: CallOptions): Promise<RunResult> {
-    return (await this.#run("run_code", python(params), options)) as unknown as RunResult;
+  /**
+   * Runs Python code. If the program fails, the result has `status: "failed"`.
+   *
+   * The functions answer what the code asks for. If there is none for a request, the result has
+   * `status: "waiting"`, `requests` and the session that goes on with answers.
+   */
+  async runCode(
+    params: CodeParams,
+    options: CallOptions & CallerFunctions = {},
+  ): Promise<RunResult> {
+    return this.#served("run_code", python(params), options);
   }
 
-  /** Executes a skill and streams its output while it runs. */
-  streamSkill(params: SkillParams, options: CallOptions = {}): RunStream {
+  /** Executes a skill and streams its output while it runs, as `streamCode`. */
+  streamSkill(params: SkillParams, options: CallOptions & CallerFunctions = {}): RunStream {
     return this.#stream("execute_skill", params, options);
   }
 
-  /** Runs Python code and streams its output while it runs. */
-  streamCode(params: CodeParams, options: CallOptions = {}): RunStream {
+  /**
+   * Runs Python code and streams its output while it runs. The functions are called as soon as the code asks
+   * for them, while it goes on.
+   */
+  streamCode(params: CodeParams, options: CallOptions & CallerFunctions = {}): RunStream {
     return this.#stream("run_code", python(params), options);
   }
 
@@ -250,15 +268,39 @@ export class Client {
     };
   }
 
+  /** Runs a program whose requests the functions answer, to its end. */
+  async #served(
+    method: string,
+    params: CodeParams | SkillParams,
+    options: CallOptions & CallerFunctions,
+  ): Promise<RunResult> {
+    let result = await this.#ran(method, withTools(params, options), options);
+    for (;;) {
+      const answers = served(options, result.requests ?? []);
+      if (answers === undefined || result.session === undefined) return result;
+      const next = nextPart(params, result.session.id, answersOf(await answers));
+      result = await this.#ran("run_code", python(next), options);
+    }
+  }
+
+  async #ran(method: string, params: object, { signal }: CallOptions): Promise<RunResult> {
+    return (await this.#run(method, params, asOptions(signal))) as unknown as RunResult;
+  }
+
   async #run(method: string, params: object, options?: CallOptions): Promise<JsonObject> {
     return this.call(method, await new Inputs(method, params).stored(this.blobs), options);
   }
 
-  #stream(method: string, params: object, options: CallOptions): RunStream {
-    const inputs = new Inputs(method, params);
-    return new RunStream(this.#transport, async () => {
+  #stream(
+    method: string,
+    params: CodeParams | SkillParams,
+    options: CallOptions & CallerFunctions,
+  ): RunStream {
+    const inputs = new Inputs(method, withTools(params, options));
+    const request = async () => {
       return this.#request(method, await inputs.stored(this.blobs), options, EVENTS);
-    });
+    };
+    return new RunStream(this.#transport, request, options);
   }
 
   #skill(name: string): Skill {
@@ -284,6 +326,24 @@ export class Client {
 
 function asOptions(signal: AbortSignal | undefined): CallOptions {
   return signal === undefined ? {} : { signal };
+}
+
+/** The parameters with the declarations of the functions. */
+function withTools(params: CodeParams | SkillParams, functions: CallerFunctions): object {
+  const tools = declared(functions) ?? params.tools;
+  return tools === undefined ? params : { ...params, tools };
+}
+
+/** The call with which a run goes on that waits. */
+function nextPart(
+  { keep_files, strict_output, timeout_ms, limits, label, ...others }: CodeParams | SkillParams,
+  id: string,
+  answers: RunCodeParams["answers"],
+): CodeParams {
+  const session = "session" in others ? others.session : undefined;
+  const keep = typeof session === "object" ? session.keep : undefined;
+  const own = { keep_files, strict_output, timeout_ms, limits, label };
+  return { code: "", session: { id, keep }, answers, ...own };
 }
 
 function python(params: CodeParams): CodeParams {

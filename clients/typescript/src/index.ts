@@ -24,6 +24,7 @@ export type {
   Checkpoint,
   CheckpointReference,
   KeepOption,
+  SessionDetail,
   SessionInfo,
   SessionPage,
   SessionParams,

@@ -6,20 +6,22 @@ import { printJson } from "./wire.js";
 /** The characters of an error that the server accepts. */
 const LONGEST_ERROR = 16_384;
 
-/** A function that code in a session can call. What it throws is raised in the code. */
+/** A function that code can call. What it throws is raised in the code. */
 export type ToolFunction = (args: JsonObject) => unknown;
 
-/** A function with what the server is told of it. */
+/** A function, and its declaration for the server. */
 export interface CallerTool {
   run: ToolFunction;
   description?: string | undefined;
-  /** JSON Schema of its arguments. */
+  /** JSON Schema of its arguments, which the server checks. */
   input_schema?: JsonObject | undefined;
+  /** JSON Schema of what it returns, which the server checks. */
+  output_schema?: JsonObject | undefined;
 }
 
 /** Functions that answer what a cell asks for. */
 export interface CallerFunctions {
-  /** Functions by the names that code calls them by: `await tools.NAME(...)`. */
+  /** Functions by the names that code calls them by: `await tools.NAME(...)`. Names may have dots. */
   tools?: Readonly<Record<string, ToolFunction | CallerTool>> | undefined;
   /** Returns the line that code asks for with this prompt. */
   onInput?: ((prompt: string) => string | Promise<string>) | undefined;
@@ -54,6 +56,11 @@ export function served(
   }
   if (calls.length === 0) return undefined;
   return Promise.all(calls.map((call) => call())).then((found) => Object.fromEntries(found));
+}
+
+/** True if there is a function for this request. */
+export function knows(functions: CallerFunctions, request: CallerRequest): boolean {
+  return callOf(functions, request) !== undefined;
 }
 
 /** The answers as they are sent. */
@@ -94,6 +101,6 @@ function said(error: unknown): string {
   return (message === "" ? name : `${name}: ${message}`).slice(0, LONGEST_ERROR);
 }
 
-function withoutRun({ description, input_schema }: CallerTool) {
-  return { description, input_schema };
+function withoutRun({ description, input_schema, output_schema }: CallerTool) {
+  return { description, input_schema, output_schema };
 }

@@ -1,22 +1,25 @@
 /** Runs: streamed ones, those in the background, and the records of all runs. */
 
-import { BadAnswer, RunNotEnded, RunWithoutResult } from "./errors.js";
+import { BadAnswer, isRefusal, RunNotEnded, RunWithoutResult } from "./errors.js";
 import { EventReader, type ServerEvent } from "./events.js";
+import { type Answers, answersOf, type CallerFunctions, knows, served } from "./requests.js";
 import type {
   DetachedRun,
   JsonObject,
   LeftOutEvent,
   OutputEvent,
   ProgressEvent,
+  RequestEvent,
   RunResult,
 } from "./schema.js";
 import { EVENTS, objectIn, resultIn, type Transport, type WireRequest } from "./transport.js";
-import { query, segment } from "./wire.js";
+import { printJson, query, segment } from "./wire.js";
 
 /** An event of a run in progress. */
 export type RunEvent =
   | ({ type: "output" } & OutputEvent)
   | ({ type: "progress" } & ProgressEvent)
+  | ({ type: "request" } & RequestEvent)
   | ({ type: "left_out" } & LeftOutEvent);
 
 /** The record of a run, with its result if it ran in the background. It has further members. */
@@ -33,18 +36,26 @@ const PAUSE_MS = 1_000;
 
 /**
  * A run that streams its output. Iterate over its events; `result` is available at the end. Leaving
- * the loop early stops the run.
+ * the loop early stops the run. Functions answer what the program asks while the events are read; a
+ * request without a function is an event, and `answer` answers it.
  */
 export class RunStream implements AsyncIterable<RunEvent> {
   readonly #transport: Transport;
   readonly #request: () => Promise<WireRequest>;
+  readonly #functions: CallerFunctions;
+  #runId: string | undefined;
   #result: RunResult | undefined;
   /** Called with the result, before the loop over the events ends. */
   onResult: ((result: RunResult) => void) | undefined;
 
-  constructor(transport: Transport, request: () => Promise<WireRequest>) {
+  constructor(
+    transport: Transport,
+    request: () => Promise<WireRequest>,
+    functions: CallerFunctions = {},
+  ) {
     this.#transport = transport;
     this.#request = request;
+    this.#functions = functions;
   }
 
   /** The result, once the run has ended. */
@@ -59,6 +70,22 @@ export class RunStream implements AsyncIterable<RunEvent> {
   async wait(): Promise<RunResult> {
     for await (const _ of this);
     return this.result;
+  }
+
+  /**
+   * Answers requests of the program while it goes on: an output or an `Error` for the id of each. An answer
+   * that is repeated changes nothing. The kind of the error is `run_not_found` if the run
+   * has ended.
+   */
+  async answer(answers: Answers): Promise<JsonObject> {
+    if (this.#runId === undefined) throw new Error("the program has asked for nothing");
+    return this.#transport.object({
+      method: "POST",
+      path: `${pathOf(this.#runId)}/answers`,
+      isRepeatable: true,
+      body: printJson({ answers: answersOf(answers) }),
+      headers: { "content-type": "application/json" },
+    });
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
@@ -76,10 +103,13 @@ export class RunStream implements AsyncIterable<RunEvent> {
       for (;;) {
         const { done, value } = await reader.read();
         if (done) break;
+        const asked: RequestEvent[] = [];
         for (const event of events.feed(value)) {
           const found = this.#read(event);
-          if (found !== undefined) yield found;
+          if (found?.type === "request" && knows(this.#functions, found)) asked.push(found);
+          else if (found !== undefined) yield found;
         }
+        await this.#serve(asked);
       }
     } finally {
       await reader.cancel();
@@ -87,10 +117,27 @@ export class RunStream implements AsyncIterable<RunEvent> {
     if (this.#result === undefined) throw new BadAnswer("the events ended before the result");
   }
 
+  /** Answers requests for which there are functions. */
+  async #serve(asked: RequestEvent[]): Promise<void> {
+    const answers = await served(this.#functions, asked);
+    if (answers === undefined) return;
+    try {
+      await this.answer(answers);
+    } catch (error) {
+      // The program may have ended without waiting for them.
+      if (!isRefusal(error, "run_not_found")) throw error;
+    }
+  }
+
   #read({ name, data }: ServerEvent): RunEvent | undefined {
     if (name === "response") {
       this.#end(resultIn(data));
       return undefined;
+    }
+    if (name === "request") {
+      const request = objectIn(data) as unknown as RequestEvent;
+      this.#runId = request.run_id;
+      return { type: "request", ...request };
     }
     if (name !== "output" && name !== "progress" && name !== "left_out") return undefined;
     return { type: name, ...objectIn(data) } as unknown as RunEvent;

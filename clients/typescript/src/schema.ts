@@ -147,6 +147,8 @@ export type SessionState = {
   state: "kept" | "rolled_back" | "waiting" | "closed";
   /** Why the effects of the cell were not kept. */
   reason?: string | undefined;
+  /** SHA-256 of the whole memory and the workspace after the cell, in a reproducible session. */
+  state_digest?: string | undefined;
 };
 
 /** Something that a cell asks of its caller: the call of a tool, or a line of text. */
@@ -223,6 +225,22 @@ export type ProgressEvent = {
   done: number;
   total?: number | undefined;
   message?: string | undefined;
+};
+
+/** Data of the event `request`: what the program asks its caller for, in a call with `tools`. */
+export type RequestEvent = {
+  /** The run: `POST /v1/runs/{run_id}/answers` answers. */
+  run_id: string;
+  /** Names it in the answer. */
+  id: string;
+  kind: "tool" | "input";
+  /** The tool. */
+  name?: string | undefined;
+  arguments?: JsonObject | undefined;
+  /** For a line of text. */
+  prompt?: string | undefined;
+  /** True for a line that is not to be shown while it is typed. */
+  hidden?: boolean | undefined;
 };
 
 /** Data of the event `left_out`: output that the client was too slow for. */
@@ -306,6 +324,17 @@ export type ExecuteSkillParams = {
   } | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;
+  /** Tools of yours that code can call: `await tools.NAME(...)` returns status 'waiting' with requests. */
+  tools?: Array<{
+    /** Name of the tool. */
+    name: string;
+    /** What the tool does. */
+    description?: string | undefined;
+    /** JSON Schema of its arguments. */
+    input_schema?: JsonObject | undefined;
+    /** JSON Schema of its output. */
+    output_schema?: JsonObject | undefined;
+  }> | undefined;
   /** Return the run_id immediately and continue in the background; GET /v1/runs/{run_id} returns the status and result. */
   detach?: boolean | undefined;
   /** Name that you choose for this call: a repeated call with the same name executes nothing and returns the first answer. */
@@ -369,7 +398,7 @@ export type RunCodeParams = {
     /** Time to wait while another call runs in the session (omit to be refused at once). */
     wait_ms?: number | undefined;
   } | undefined;
-  /** Tools of yours that code of a session can call: `await tools.NAME(...)` returns status 'waiting' with requests. */
+  /** Tools of yours that code can call: `await tools.NAME(...)` returns status 'waiting' with requests. */
   tools?: Array<{
     /** Name of the tool. */
     name: string;
@@ -377,6 +406,8 @@ export type RunCodeParams = {
     description?: string | undefined;
     /** JSON Schema of its arguments. */
     input_schema?: JsonObject | undefined;
+    /** JSON Schema of its output. */
+    output_schema?: JsonObject | undefined;
   }> | undefined;
   /** Answers to all requests of a session that waits, which goes on then; leave code empty. */
   answers?: Array<{

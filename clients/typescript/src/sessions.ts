@@ -9,6 +9,13 @@ import type { JsonObject, RunCodeParams, RunResult } from "./schema.js";
 import type { Transport } from "./transport.js";
 import { type BlobReference, blobId, printJson, query, segment } from "./wire.js";
 
+/** A session with its checkpoints. */
+export interface SessionDetail extends SessionInfo {
+  checkpoints: Checkpoint[];
+  /** The cell of the first checkpoint that is not in the list, if there are more than 1,000. */
+  left_out_from_cell?: number;
+}
+
 /** A session. Times are in milliseconds since 1970, like those of runs. */
 export interface SessionInfo {
   id: string;
@@ -81,6 +88,8 @@ export interface SessionParams {
   input_blobs?: BlobReference[] | undefined;
   /** Memory and workspace of the session. `timeout_ms` and `host_calls` are limits of a cell. */
   limits?: RunCodeParams["limits"];
+  /** Give each cell the same result, fuel and memory whenever it is repeated. */
+  reproducible?: boolean | { seed?: number | undefined; epoch?: number | undefined } | undefined;
   /** How long the session lives without a cell, if that is less than the server's setting. */
   idle_ms?: number | undefined;
   /** How long it lives at most, if that is less than the server's setting. */
@@ -197,8 +206,8 @@ export class Session implements AsyncDisposable {
   }
 
   /** The session as the server has it, with its checkpoints. */
-  async info(): Promise<SessionInfo & { checkpoints: Checkpoint[] }> {
-    const info = (await this.#get("")) as unknown as SessionInfo & { checkpoints: Checkpoint[] };
+  async info(): Promise<SessionDetail> {
+    const info = (await this.#get("")) as unknown as SessionDetail;
     this.#checkpoint = info.checkpoint;
     return info;
   }
@@ -230,16 +239,25 @@ export class Session implements AsyncDisposable {
     return this.#get("/notebook");
   }
 
+  /** The record of a reproducible session: its cells, with what came out of them. */
+  record(): Promise<JsonObject> {
+    return this.#get("/record");
+  }
+
   /**
    * New sessions that begin with the state of this one, or with that of an earlier checkpoint. Each is
-   * closed on its own. If the tenant may not have so many sessions, the call is refused with
+   * closed on its own. Forks of a reproducible session draw the same random numbers as it does, unless
+   * they get a `seed`. If the tenant may not have so many sessions, the call is refused with
    * `quota_exceeded`, and leaves no fork.
    */
   async fork(
     count = 1,
-    options: { checkpoint?: CheckpointReference | undefined } & KeepOption = {},
+    options: {
+      checkpoint?: CheckpointReference | undefined;
+      seed?: number | undefined;
+    } & KeepOption = {},
   ): Promise<Session[]> {
-    const body = { count, checkpoint: idOf(options.checkpoint) };
+    const body = { count, checkpoint: idOf(options.checkpoint), seed: options.seed };
     const { forks } = (await this.#post("fork", body, false)) as unknown as { forks: Fork[] };
     const made: Session[] = [];
     let refusal: string | undefined;

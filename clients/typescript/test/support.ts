@@ -52,6 +52,8 @@ export interface ScriptedAnswer {
   status?: number;
   body?: unknown;
   headers?: Record<string, string>;
+  /** The body, if it is no JSON. */
+  text?: string;
   /** True if the connection breaks instead. */
   breaks?: boolean;
 }
@@ -82,13 +84,13 @@ export class ScriptedServer {
         const { method = "", url = "", headers: sent } = request;
         scripted.seen.push({ method, url, body, headers: sent });
         const at = Math.min(scripted.seen.length, answers.length) - 1;
-        const { status = 200, body: answer, headers = {}, breaks = false } = answers[at] ?? {};
+        const { status = 200, headers = {}, breaks = false, ...answer } = answers[at] ?? {};
         if (breaks) {
           request.socket.destroy();
           return;
         }
         response.writeHead(status, { "content-type": "application/json", ...headers });
-        response.end(JSON.stringify(answer));
+        response.end(answer.text ?? JSON.stringify(answer.body));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -90,6 +90,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         file: None,
         file_stamp: None,
         ignored_variables,
+        machine_memory: surroundings.memory,
     })
 }
 

@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 167] = [
+static SETTINGS: [SettingRow; 168] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -191,6 +191,7 @@ static SETTINGS: [SettingRow; 167] = [
     row("sessions.warm_memory", AtStart, "", "16 MiB to 1 TiB", "Memory that the workers that keep interpreters may really take together; beyond it the interpreters that were used longest ago are closed.", ""),
     row("sessions.max", AtStart, "", "1 to 1,000,000", "Maximum number of open sessions of one tenant.", ""),
     row("sessions.quota", AtStart, "", "1 MiB to 16 TiB", "Maximum total size of what is kept of one tenant's sessions.", ""),
+    row("sessions.images", AtStart, "", "1 MiB to 16 TiB", "Maximum total size of the memory images that open sessions began as, beyond which no session can begin as a new one.", "sessions.md#images"),
     row("sessions.idle", AtStart, "", "1 s to 366 d", "How long a session is kept after its last call.", ""),
     row("sessions.max_age", AtStart, "", "1 s to 366 d", "How long a session is kept after its creation.", ""),
     row("sessions.longest_wait", AtStart, "", "1 s to 366 d", "How long a worker holds a cell that waits for its caller in the middle of a call.", ""),

@@ -95,6 +95,8 @@ pub struct Config {
     pub file_stamp: Option<PathStamp>,
     /// Environment variables with the prefix `WARDIAN_` that are not settings.
     pub ignored_variables: Vec<String>,
+    /// The memory that the processes of this machine, or of this container, may take. No setting.
+    pub machine_memory: Option<ByteCount>,
 }
 
 /// How callers are known.

@@ -32,7 +32,7 @@ pub struct PoolConfig {
     /// first turn.
     pub most_held: usize,
     /// Guests that one worker may keep. Each takes addresses of its process. Default
-    /// [`MOST_HELD_BY_ONE`](crate::MOST_HELD_BY_ONE).
+    /// [`MOST_HELD_BY_ONE`].
     pub most_held_by_one: usize,
     /// The memory that workers that keep guests may really take, all together. Beyond it the guests that
     /// were used longest ago are closed. Default: no bound.

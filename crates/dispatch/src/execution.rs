@@ -8,7 +8,7 @@ use tracing::warn;
 
 use crate::error::DispatchError;
 use crate::interrupter::TurnInterruption;
-use crate::packs::PackContent;
+use crate::packs::UnreadPacks;
 use crate::scheduler::assignment::Phase;
 use crate::scheduler::claim::{Claim, GuestKey};
 use crate::scheduler::lease::Lease;
@@ -88,12 +88,16 @@ impl TurnExecution {
     /// resumed from them.
     pub(crate) async fn first_turn(
         &self,
-        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&[PackContent]>),
+        (number, guest, packs): (GuestNumber, &GuestSpec, Option<&UnreadPacks>),
         (turn, content, interruption): TurnToRun<'_>,
         claim: &Claim,
         host: &mut impl RunHost,
     ) -> Result<Ended, DispatchError> {
-        let count = packs.map_or(0, <[_]>::len);
+        if packs.is_some_and(UnreadPacks::are_released) {
+            // The turn that was to use them was left by its caller.
+            return Err(DispatchError::GuestLost);
+        }
+        let count = packs.map_or(0, UnreadPacks::count);
         if count > MOST_IN_CHAIN {
             // More than a worker takes. It says itself what else is wrong with packs.
             let reason = ChainError::TooLong { count }.to_string();
@@ -136,6 +140,13 @@ impl TurnExecution {
     /// True if a guest is kept, between two turns.
     pub(crate) fn keeps(&self, guest: GuestKey) -> bool {
         self.scheduler.keeps_guest(guest)
+    }
+
+    /// Waits until a guest is not kept any more between two turns.
+    pub(crate) async fn wait_for_loss(&self, guest: GuestKey) {
+        let mut status = self.scheduler.watch();
+        // The sender lives as long as the scheduler.
+        while self.scheduler.keeps_guest(guest) && status.changed().await.is_ok() {}
     }
 
     /// Closes a guest that is kept, unless it is lost.

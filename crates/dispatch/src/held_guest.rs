@@ -7,7 +7,7 @@ use wardian_vocabulary::units::ByteCount;
 use crate::error::DispatchError;
 use crate::execution::TurnExecution;
 use crate::interrupter::TurnInterrupter;
-use crate::packs::PackContent;
+use crate::packs::{PackContent, UnreadPacks};
 use crate::scheduler::claim::{Claim, GuestKey};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 
@@ -47,7 +47,7 @@ enum State {
     /// It has had no turn.
     New(Box<GuestSpec>),
     /// It has had no turn, and goes on from these packs.
-    Parked(Box<GuestSpec>, Vec<PackContent>),
+    Parked(Box<GuestSpec>, UnreadPacks),
     /// A worker has kept it at the end of its last turn.
     Kept(GuestKey),
     /// It was not kept at the end of its last turn.
@@ -69,7 +69,8 @@ impl HeldGuest {
     ) -> Self {
         let (number, limits) = (execution.next_guest(), guest.setup.limits);
         let claim = Claim { opens_guest: true, ..claim };
-        let (interrupter, state) = (TurnInterrupter::new(), State::Parked(Box::new(guest), packs));
+        let state = State::Parked(Box::new(guest), UnreadPacks::new(packs));
+        let interrupter = TurnInterrupter::new();
         Self { execution, claim, number, limits, interrupter, state }
     }
 
@@ -85,12 +86,23 @@ impl HeldGuest {
         matches!(self.state, State::Kept(key) if self.execution.keeps(key))
     }
 
+    /// Waits until no worker keeps the guest between two turns any more.
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
+        let key = if let State::Kept(key) = self.state { Some(key) } else { None };
+        let execution = self.execution.clone();
+        async move {
+            if let Some(key) = key {
+                execution.wait_for_loss(key).await;
+            }
+        }
+    }
+
     /// Runs a turn to its end, and answers the guest's requests through `host`. The result says whether
     /// the guest is kept for another one.
     ///
     /// Cancellation: while the turn waits, its place is given up and the guest is as before. Later, the
     /// turn is stopped and the guest closed; a guest whose first turn it was is opened or resumed anew by
-    /// the next one.
+    /// the next one, unless its packs were read and released already: then it is lost.
     ///
     /// # Errors
     ///
@@ -122,7 +134,7 @@ impl HeldGuest {
                 execution.first_turn((self.number, guest.as_ref(), None), order, claim, host).await
             }
             State::Parked(guest, packs) => {
-                let begun_as = (self.number, guest.as_ref(), Some(packs.as_slice()));
+                let begun_as = (self.number, guest.as_ref(), Some(packs));
                 execution.first_turn(begun_as, order, claim, host).await
             }
             State::Kept(key) => execution.next_turn((*key, self.limits), order, claim, host).await,

@@ -5,18 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, io};
 
+use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::worker::payload::CheckedPayload;
 use wardian_formats::job::message::INLINE_MAX;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::socket;
+use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
 /// A pack for workers that resume a guest from it. Clones share its bytes.
 #[derive(Clone)]
-pub struct PackContent(pub(crate) PackBytes);
+pub struct PackContent {
+    pub(crate) bytes: PackBytes,
+    /// Keeps the charge for as long as there is a clone.
+    _memory: Option<CallMemory>,
+}
 
 /// The way in which the bytes of a pack travel.
 #[derive(Clone)]
@@ -36,16 +42,26 @@ impl PackContent {
     /// The operating system refuses the file or its memory.
     pub fn new(bytes: Vec<u8>) -> io::Result<Self> {
         if bytes.len() <= INLINE_MAX {
-            return Ok(Self(PackBytes::Inline(Arc::new(bytes))));
+            return Ok(Self::of(PackBytes::Inline(Arc::new(bytes))));
         }
         let (file, size) = (socket::share(&bytes)?, ByteCount::from(bytes.len()));
-        Ok(Self(PackBytes::Shared(Arc::new(file), size)))
+        Ok(Self::of(PackBytes::Shared(Arc::new(file), size)))
+    }
+
+    const fn of(bytes: PackBytes) -> Self {
+        Self { bytes, _memory: None }
+    }
+
+    /// The same pack, which keeps the account that its bytes are charged to.
+    #[must_use]
+    pub fn charged_to(self, memory: &CallMemory) -> Self {
+        Self { _memory: Some(memory.clone()), ..self }
     }
 
     /// Its length in bytes.
     #[must_use]
     pub fn size(&self) -> ByteCount {
-        match &self.0 {
+        match &self.bytes {
             PackBytes::Inline(bytes) => ByteCount::from(bytes.len()),
             PackBytes::Shared(_, size) => *size,
         }
@@ -56,6 +72,40 @@ impl PackContent {
 impl fmt::Debug for PackContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PackContent").field("size", &self.size()).finish()
+    }
+}
+
+/// The packs that a guest is resumed from, oldest first, until a worker has read them.
+#[derive(Debug)]
+pub(crate) struct UnreadPacks {
+    count: usize,
+    packs: Mutex<Option<Vec<PackContent>>>,
+}
+
+impl UnreadPacks {
+    pub(crate) fn new(packs: Vec<PackContent>) -> Self {
+        Self { count: packs.len(), packs: Mutex::new(Some(packs)) }
+    }
+
+    /// The number of packs.
+    pub(crate) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The packs; `None` once they are released.
+    pub(crate) fn all(&self) -> Option<Vec<PackContent>> {
+        self.packs.lock().clone()
+    }
+
+    /// True once a worker has read them.
+    pub(crate) fn are_released(&self) -> bool {
+        self.packs.lock().is_none()
+    }
+
+    /// A worker has read them: their memory, and what they are charged to, is not needed any more.
+    pub(crate) fn release(&self) {
+        let packs = self.packs.lock().take();
+        drop(packs);
     }
 }
 
@@ -109,9 +159,13 @@ impl CheckedPack {
     }
 }
 
-/// The reason why there is no checkpoint after a cell that left its guest whole. The guest is not kept.
+/// The reason why there is no checkpoint after a cell that left its guest whole. The guest is not kept, unless
+/// it is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum NotParked {
+    /// A change of files was refused, and the state is as before.
+    #[error("nothing has changed")]
+    Unchanged,
     /// The guest has something that no pack can hold, or its state is too large.
     #[error("the state after the cell could not be saved: {reason}")]
     Unparkable {
@@ -142,6 +196,7 @@ mod tests {
     use super::*;
     use wardian_formats::job::message::Payload;
     use wardian_formats::job::session::checkpoint::PACK_FORMAT;
+    use wardian_vocabulary::budget::MemoryBudget;
 
     fn facts(bytes: &[u8]) -> PackFacts {
         let other = Digest::of(b"other");
@@ -192,7 +247,25 @@ mod tests {
         for (length, is_shared) in [(0, false), (INLINE_MAX, false), (INLINE_MAX + 1, true)] {
             let content = PackContent::new(vec![1; length]).unwrap();
             assert_eq!(content.size(), ByteCount::from(length));
-            assert_eq!(matches!(content.0, PackBytes::Shared(..)), is_shared);
+            assert_eq!(matches!(content.bytes, PackBytes::Shared(..)), is_shared);
         }
+    }
+
+    #[test]
+    fn packs_that_are_read_release_their_memory() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+        let memory = CallMemory::new(&budget);
+        memory.reserve(ByteCount::mebibytes(1)).unwrap();
+        let packs = [1, INLINE_MAX + 1].map(|length| vec![1; length]);
+        let packs = packs.map(|bytes| PackContent::new(bytes).unwrap().charged_to(&memory));
+        drop(memory);
+        let unread = UnreadPacks::new(packs.to_vec());
+        drop(packs);
+        assert_eq!((unread.count(), unread.all().unwrap().len()), (2, 2));
+        assert_eq!(budget.used(), ByteCount::mebibytes(1));
+        assert!(!unread.are_released());
+        unread.release();
+        assert!(unread.are_released() && unread.all().is_none() && unread.count() == 2);
+        assert_eq!(budget.used(), ByteCount::default());
     }
 }

@@ -165,8 +165,8 @@ impl Pool {
     /// that [`Self::open`] makes, and is resumed by its first turn: that turn fails with
     /// [`DispatchError::NotResumed`] if a worker refuses the packs.
     ///
-    /// The packs are kept until that turn has ended, because a worker that breaks before the turn begins
-    /// is replaced by another one.
+    /// The packs are kept until a worker has read them, because one that breaks before is replaced by
+    /// another one. Then they are dropped, with the account that they are charged to.
     #[must_use]
     pub fn resume(&self, guest: GuestSpec, packs: Vec<PackContent>) -> HeldGuest {
         let claim = self.claim(&guest.setup.tenant, guest.setup.limits.held());
@@ -215,6 +215,16 @@ impl Pool {
     #[must_use]
     pub const fn size(&self) -> usize {
         self.capacity.least_workers()
+    }
+
+    /// The number of guests that may be in the middle of a call between two turns: of all tenants, and of
+    /// one. Each of them has a worker for itself, so a part of the workers that may be set apart is left to
+    /// other guests.
+    #[must_use]
+    pub const fn most_held_cells(&self) -> (usize, usize) {
+        let keepers = self.capacity.held.keepers;
+        let all = keepers.saturating_sub(keepers / 4);
+        (all, all.div_ceil(2))
     }
 
     /// Reports the workers that are ready, and the counters.

@@ -84,6 +84,13 @@ impl ImageStore {
         Self { spared: tenants.to_vec(), ..self }
     }
 
+    /// Names what decides the content of images, except for their hash secrets and the choice of their
+    /// packages. A guest that began as an image can go on as long as this is the same.
+    #[must_use]
+    pub fn version(&self) -> Digest {
+        key(&self.origin(), Digest::of(b"any"), &source::text(PackageSet::ALL))
+    }
+
     /// True if the image for `packages` is in the cache.
     ///
     /// # Errors

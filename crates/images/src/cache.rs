@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::attempts::FailedAttempts;
+use crate::former::FormerImages;
 use crate::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 use crate::package_set::PackageSet;
 use wardian_formats::job::image::ImageContent;
@@ -92,6 +93,8 @@ pub(super) struct SharedImages {
     pub(super) clock: Clock,
     pub(super) base: Mutex<Image>,
     pub(super) state: Mutex<ImageTable>,
+    /// Held while an image of sessions is read.
+    pub(super) loading: Mutex<()>,
     missed: Condvar,
     /// Wakes those that wait for an image: one is ready, or could not be made.
     pub(super) decided: watch::Sender<()>,
@@ -101,6 +104,8 @@ pub(super) struct SharedImages {
 pub(super) struct ImageTable {
     /// Every image but the base.
     pub(super) ready: BTreeMap<PackageSet, Ready>,
+    /// Those that sessions began as and new runs do not.
+    pub(super) former: FormerImages,
     base_hits: u64,
     /// The images to make or load, in this order.
     wanted: VecDeque<PackageSet>,
@@ -129,10 +134,11 @@ impl ImageCache {
     /// A cache that has the base image alone and never makes another one.
     #[must_use]
     pub fn new(kept: Box<dyn KeptImages>, base: Image, rules: ImageRules) -> Self {
-        let state = Mutex::default();
+        let (state, loading) = <_>::default();
         let (clock, missed, base) = (Clock::System, Condvar::new(), Mutex::new(base));
         let decided = watch::Sender::new(());
-        Self { shared: Arc::new(SharedImages { kept, rules, clock, base, state, missed, decided }) }
+        let shared = SharedImages { kept, rules, clock, base, state, loading, missed, decided };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Spawns a thread that loads the profiles and recently used images and then makes the images
@@ -318,6 +324,9 @@ impl ImageTable {
         let (last_pick, newest) = (self.picks, image.packages);
         self.failed.forget(newest);
         self.ready.insert(newest, Ready { image, hits: 0, noted: 0, last_pick });
+        // Sessions can read theirs again, and runs would have to import.
+        let left = rules.memory.as_u64().saturating_sub(self.bytes_beyond(rules));
+        self.former.shrink(left);
         let mut gone = Vec::new();
         while let Some(surplus) = self.surplus(rules, newest) {
             gone.extend(self.ready.remove(&surplus));
@@ -328,12 +337,9 @@ impl ImageTable {
     /// The image to remove if all together take too much memory. It is never the newest one: the
     /// next run that needs it would order it again.
     fn surplus(&self, rules: &ImageRules, newest: PackageSet) -> Option<PackageSet> {
-        let counted =
-            || self.ready.iter().filter(|(packages, _)| !rules.profiles.contains(packages));
-        let bytes: u64 = counted().map(|(_, ready)| ready.image.resident.as_u64()).sum();
-        let idle = counted().filter(|(packages, _)| **packages != newest);
+        let idle = self.beyond(rules).filter(|(packages, _)| **packages != newest);
         let oldest = idle.min_by_key(|(_, ready)| ready.last_pick).map(|(packages, _)| *packages);
-        oldest.filter(|_| bytes > rules.memory.as_u64())
+        oldest.filter(|_| self.bytes_beyond(rules) > rules.memory.as_u64())
     }
 
     /// The best of the images that leave half of `memory` free: the one with the most of
@@ -442,6 +448,7 @@ impl SharedImages {
 
     fn note_usage(&self) {
         let mut state = self.state.lock();
+        state.former.drop_idle(Instant::now());
         let mut due = Vec::new();
         for ready in state.ready.values_mut().filter(|ready| ready.hits > ready.noted) {
             due.push((ready.image.packages, ready.hits.saturating_sub(ready.noted)));

@@ -5,14 +5,18 @@
 //! image for each [set of packages](PackageSet), made when a run first needs it. Every run could
 //! begin as the base image: the choice of the image affects only the speed of the run.
 //!
+//! A session needs the image that it began as for as long as it exists, and [`PinnedImages`] keeps it.
+//!
 //! Knows nothing of how images are made: [`KeptImages`] finds them and [`ImageMaker`] makes them.
 
 mod attempts;
 mod cache;
 mod find;
+mod former;
 mod image;
 mod imports;
 mod package_set;
+mod pins;
 mod renewal;
 mod usage;
 mod waiting;
@@ -20,4 +24,5 @@ mod waiting;
 pub use crate::cache::{ImageCache, ImageRules, NotReproducible};
 pub use crate::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 pub use crate::package_set::PackageSet;
+pub use crate::pins::{PinFault, PinnedImages, PinnedReport};
 pub use crate::usage::ImageUsage;

@@ -11,7 +11,7 @@ use crate::sessions::files::error::FilesError;
 use wardian_dispatch::DispatchError;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::provenance::{OtherInputs, ProvenanceError};
-use wardian_images::NotReproducible;
+use wardian_images::{NotReproducible, PinFault};
 use wardian_sessions::SessionsError;
 use wardian_skills::registry::RegistryError;
 use wardian_skills::registry::publishing::PublishError;
@@ -65,6 +65,15 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
+    /// No call of the tenant is in progress that has this run and takes answers.
+    #[error(
+        "no run `{}` of yours takes answers now: its call has ended, or has not declared `tools` and \
+        accepted events", .id.chars().take(80).collect::<String>().escape_debug()
+    )]
+    NotAsking {
+        /// The id as sent.
+        id: String,
+    },
     /// A text that is no well-formed id of a session, so there is no such session.
     #[error("the session `{}` does not \
         exist; begin a new one", .id.chars().take(80).collect::<String>().escape_debug())]
@@ -95,6 +104,9 @@ pub enum ServiceError {
     /// A session cannot be used as asked.
     #[error(transparent)]
     Session(#[from] SessionsError),
+    /// The image of a new session cannot be kept.
+    #[error(transparent)]
+    SessionImage(#[from] PinFault),
     /// A file of a session cannot be read or changed.
     #[error(transparent)]
     Files(#[from] FilesError),
@@ -159,6 +171,12 @@ pub enum ServiceError {
     /// A run has no document that is kept.
     #[error("there is no document of this run: {reason}")]
     NoDocument {
+        /// The reason.
+        reason: &'static str,
+    },
+    /// A session has no document.
+    #[error("there is no record of this session: {reason}")]
+    NoSessionDocument {
         /// The reason.
         reason: &'static str,
     },
@@ -287,9 +305,10 @@ impl ServiceError {
             | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
-            | Self::NoSessions
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
+            Self::NoSessions | Self::NoSessionDocument { .. } => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),
+            Self::SessionImage(error) => error.kind(),
             Self::Files(error) => error.kind(),
             Self::NoSuchSession { .. } => ErrorKind::SessionNotFound,
             Self::NoSuchCheckpoint { .. } => ErrorKind::CheckpointNotFound,
@@ -300,6 +319,7 @@ impl ServiceError {
             Self::Secrets { .. } => ErrorKind::SecretUnavailable,
             Self::NoSuchBlob { .. } => ErrorKind::BlobNotFound,
             Self::NoSuchRun { .. }
+            | Self::NotAsking { .. }
             | Self::ResultNotKept { .. }
             | Self::LogNotKept
             | Self::NoDocument { .. }
@@ -315,8 +335,8 @@ impl ServiceError {
                 ErrorKind::RateLimited
             }
             Self::DetachedTooLarge { .. } => ErrorKind::TooLarge,
-            Self::Metering(NotMetering::Compiling)
-            | Self::Reproducible(NotReproducible::InTheMaking)
+            Self::Metering(error) => error.kind(),
+            Self::Reproducible(NotReproducible::InTheMaking)
             | Self::Memory(_)
             | Self::TooManyTransfers
             | Self::RecordNotWritten
@@ -325,16 +345,13 @@ impl ServiceError {
             | Self::NotPrepared { .. }
             | Self::FirstCallRefused
             | Self::KeysUnavailable(_) => ErrorKind::Overloaded,
-            Self::Metering(NotMetering::Failed) | Self::Reproducible(NotReproducible::Failed) => {
-                ErrorKind::Internal
-            }
-            Self::Metering(NotMetering::NotInstalled) => ErrorKind::InvalidParams,
             Self::Unserialisable(_)
             | Self::Provenance(_)
             | Self::Unreadable(_)
             | Self::Records(_)
             | Self::Keys(_)
             | Self::KnownRun
+            | Self::Reproducible(NotReproducible::Failed)
             | Self::Interrupted(_) => ErrorKind::Internal,
         }
     }

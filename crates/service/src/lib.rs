@@ -33,7 +33,7 @@ pub use crate::run::access::network::NetworkAccess;
 pub use crate::run::access::network_record::NetworkRecord;
 pub use crate::run::access::secrets::SecretAccess;
 pub use crate::run::background::detach_policy::DetachPolicy;
-pub use crate::run::execute::log_stream::{LogListener, LogStream, log_stream};
+pub use crate::run::execute::log_stream::{Heard, LogListener, LogStream, log_stream};
 pub use crate::run::packages::locked::PackageAccess;
 pub use crate::run::prepare::limits::LimitPolicy;
 pub use crate::run::prepare::metering::Metering;
@@ -42,16 +42,20 @@ pub use crate::runs::{
     RunListOrder, Runs,
 };
 pub use crate::service::{Parts, Service};
+pub use crate::sessions::asking::open_run::RunAnswersView;
 pub use crate::sessions::calls::SessionCalls;
 pub use crate::sessions::files::SessionFiles;
 pub use crate::sessions::files::read::{FileDownload, FileListOrder, SessionFileList};
 pub use crate::sessions::files::write::{ChangeOrder, FileChange, FileUpload};
 pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
+pub use crate::sessions::notebook::imported::{ImportedCell, ImportedNotebook, NotebookOrder};
 pub use crate::sessions::observed::SessionObserver;
 pub use crate::sessions::order::NewSessionOrder;
+pub use crate::sessions::reproducible::local_cells::{LocalCell, LocalCellLimits, LocalCellResult};
+pub use crate::sessions::reproducible::session_seed::{SessionSeedInputs, SessionSeedParam};
 pub use crate::sessions::room::SessionRoom;
 pub use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, ForkedFromView, Forks, InterruptView,
+    CellPage, CellView, CheckpointView, ForkOrder, ForkView, ForkedFromView, Forks, InterruptView,
     SessionDetail, SessionList, SessionReport, SessionUsageView, SessionView,
 };
 pub use crate::start::{Discovery, DiscoveryParts, Gate, Preparation, PreparationStep};

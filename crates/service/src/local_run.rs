@@ -281,27 +281,7 @@ impl Service {
         repeated: RepeatedRun,
     ) -> Result<Option<Arc<NetworkScript>>, ServiceError> {
         let RepeatedRun { inputs, patience, network } = repeated;
-        let DocumentLimits { fuel, workspace_entries, open_files, host_calls, .. } = inputs.limits;
-        let limits = RunLimits {
-            wall_time: self.policy.limits.cap.wall_time.max(patience),
-            fuel: fuel.map(Fuel),
-            memory: ByteCount::bytes(inputs.limits.memory_bytes),
-            workspace: ByteCount::bytes(inputs.limits.workspace_bytes),
-            workspace_entries,
-            open_files,
-            logs: ByteCount::bytes(inputs.limits.logs_bytes),
-            host_calls,
-            host_bytes: ByteCount::bytes(inputs.limits.host_bytes),
-        };
-        // Records have no larger fuel than that.
-        let most_fuel = self.policy.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
-        let cap =
-            RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.policy.limits.cap };
-        let is_enough = limits.memory >= self.policy.limits.least_memory;
-        if limits.tightened_by(cap) != limits || !is_enough {
-            return Err(ServiceError::LimitsOfRecord);
-        }
-        plan.limits = limits;
+        plan.limits = self.limits_of_record(&inputs.limits, patience)?;
         plan.keep_files = inputs.keep_files.clone();
         plan.strict_output = inputs.strict_output;
         let (network, script) = match network {
@@ -312,6 +292,37 @@ impl Service {
         };
         plan.document = Some(DocumentOrder { expected: Some(Box::new(inputs)), network });
         Ok(with_script(plan, script))
+    }
+}
+
+impl Service {
+    /// The limits that a record names, within those of this machine.
+    pub(crate) fn limits_of_record(
+        &self,
+        recorded: &DocumentLimits,
+        patience: Duration,
+    ) -> Result<RunLimits, ServiceError> {
+        let DocumentLimits { fuel, workspace_entries, open_files, host_calls, .. } = *recorded;
+        let limits = RunLimits {
+            wall_time: self.policy.limits.cap.wall_time.max(patience),
+            fuel: fuel.map(Fuel),
+            memory: ByteCount::bytes(recorded.memory_bytes),
+            workspace: ByteCount::bytes(recorded.workspace_bytes),
+            workspace_entries,
+            open_files,
+            logs: ByteCount::bytes(recorded.logs_bytes),
+            host_calls,
+            host_bytes: ByteCount::bytes(recorded.host_bytes),
+        };
+        // Records have no larger fuel than that.
+        let most_fuel = self.policy.limits.cap.fuel.filter(|fuel| fuel.0 <= MAX_INTEGER);
+        let cap =
+            RunLimits { wall_time: limits.wall_time, fuel: most_fuel, ..self.policy.limits.cap };
+        let is_enough = limits.memory >= self.policy.limits.least_memory;
+        if limits.tightened_by(cap) != limits || !is_enough {
+            return Err(ServiceError::LimitsOfRecord);
+        }
+        Ok(limits)
     }
 }
 

@@ -28,7 +28,7 @@ use wardian_stores::blobs::Blobs;
 use wardian_stores::results::{KeptValues, ResultsConfig};
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::clock::Clock;
-use wardian_vocabulary::ids::TenantId;
+use wardian_vocabulary::ids::{Digest, TenantId};
 
 /// The implementation of the Skills Protocol, called by every edge.
 pub struct Service {
@@ -64,6 +64,8 @@ pub struct Parts {
     pub images: Arc<ImageCache>,
     /// The images of tenants whose runs begin as no others.
     pub tenant_images: BTreeMap<TenantId, Arc<ImageCache>>,
+    /// Names what images are made of by this version of the program.
+    pub image_version: Digest,
     /// The limits of runs.
     pub limits: LimitPolicy,
     /// What is decided about runs in the background.
@@ -97,6 +99,7 @@ impl Service {
             pool,
             images,
             tenant_images,
+            image_version,
             limits,
             detach,
             metering,
@@ -109,7 +112,9 @@ impl Service {
         } = parts;
         let blobs = Arc::clone(&discovery.blobs.store);
         let blob_writes = BlobWrites::at_most(pool.size());
-        let images = RunImages::new(images, tenant_images);
+        discovery.sessions().places().bound(pool.most_held_cells());
+        let pinned = Arc::clone(discovery.sessions().pinned());
+        let images = RunImages::new(images, tenant_images, pinned, image_version);
         let compiler = Compiler {
             pool: Arc::clone(&pool),
             images: images.clone(),

@@ -8,7 +8,9 @@ use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
 use crate::sessions::{Inner, Sessions, in_task};
 use wardian_stores::blobs::local::disk::Disk;
-use wardian_stores::sessions::{Forgotten, Forked, NewFork, StoredCheckpoint, StoredPack};
+use wardian_stores::sessions::{
+    Forgotten, ForkParts, ForkRoom, Forked, NewFork, StoredCheckpoint, StoredPack,
+};
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
 /// Maximum number of forks that one call makes.
@@ -33,7 +35,8 @@ impl<D: Disk> Sessions<D> {
     }
 
     /// Makes other sessions of a checkpoint; of the one that the session is at, if none is given. They
-    /// share its packs, and are told to reseed. The session itself goes on as before.
+    /// share its packs, and are told to reseed. The session itself goes on as before. `own` is what each of
+    /// them has for itself.
     ///
     /// Returns the id of each fork, or its error: those for which the tenant has no room.
     ///
@@ -48,6 +51,7 @@ impl<D: Disk> Sessions<D> {
         session: &SessionId,
         checkpoint: Option<&CheckpointId>,
         count: usize,
+        own: &ForkParts,
     ) -> Result<Vec<Result<SessionId, SessionsError>>, SessionsError> {
         if count > MAX_FORKS {
             let limit = u64::try_from(MAX_FORKS).unwrap_or(u64::MAX);
@@ -63,28 +67,36 @@ impl<D: Disk> Sessions<D> {
             return Err(missing());
         }
         let keys = self.0.keys_of_chain(tenant, session, from, &chain).await?;
-        // A fork is durable at once, and its state is that of this session.
-        self.0.sync_changes().await?;
+        // A fork is durable at once, and its state is that of this session. Its row makes those before it
+        // durable too.
+        self.0.sync_chain(&chain).await?;
         let tenant_key = TenantKey::ensure(&self.0.keys, tenant).await?;
         let mut forks = Vec::with_capacity(count);
         for _ in 0..count {
             let id = SessionId::of_random(&random()?);
             let inherited = keys.iter().map(|(origin, key)| tenant_key.wrap(&id, origin, key));
-            let own = tenant_key.wrap(&id, &id, &PackKey::generate()?);
-            let keys = inherited.chain([own]).collect::<Result<_, _>>()?;
-            forks.push(NewFork { id, keys });
+            let own_key = tenant_key.wrap(&id, &id, &PackKey::generate()?);
+            let keys = inherited.chain([own_key]).collect::<Result<_, _>>()?;
+            forks.push(NewFork { id, own: own.clone(), keys });
         }
         let inner = &self.0;
-        let most = inner.config.max_sessions;
+        let limit = inner.config.max_parked;
+        let room = ForkRoom { sessions: inner.config.max_sessions, bytes: limit.as_u64() };
         let now_ms = inner.now_ms();
-        let made = match inner.store.fork(tenant, (session, from), &forks, now_ms, most).await? {
-            Forked::Done(made) => made,
+        let forked = inner.store.fork(tenant, (session, from), &forks, now_ms, room).await?;
+        let (made, is_full) = match forked {
+            Forked::Done(made) => (made, false),
+            Forked::Full(made) => (made, true),
             Forked::NoSession => return Err(SessionsError::NotFound { session: session.clone() }),
             Forked::NoCheckpoint => return Err(missing()),
         };
         let answers = forks.into_iter().enumerate();
         Ok(answers
-            .map(|(at, fork)| if at < made { Ok(fork.id) } else { Err(inner.too_many()) })
+            .map(|(at, fork)| match at < made {
+                true => Ok(fork.id),
+                false if is_full => Err(SessionsError::Full { limit }),
+                false => Err(inner.too_many()),
+            })
             .collect())
     }
 

@@ -15,6 +15,8 @@ pub struct SessionsConfig {
     pub max_sessions: u64,
     /// Maximum size of the packs, programs and results that are kept of one tenant.
     pub max_parked: ByteCount,
+    /// Maximum size of the memory images that open sessions began as.
+    pub max_images: ByteCount,
     /// The longest time for which a session is kept after its last use.
     pub idle: Duration,
     /// The longest time for which a session is kept after its creation.
@@ -31,15 +33,16 @@ pub struct SessionsConfig {
 }
 
 impl SessionsConfig {
-    /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 24 hours after the
-    /// last use, seven days, ten minutes for an answer, durable within a second, and a minute for a state to be
-    /// written.
+    /// The defaults with packs in this folder: 64 sessions and 2 GiB for a tenant, 4 GiB of images, 24 hours
+    /// after the last use, seven days, ten minutes for an answer, durable within a second, and a minute for a
+    /// state to be written.
     #[must_use]
     pub const fn at(root: PathBuf) -> Self {
         Self {
             root,
             max_sessions: 64,
             max_parked: ByteCount::mebibytes(2 << 10),
+            max_images: ByteCount::mebibytes(4 << 10),
             idle: Duration::from_secs(24 * 60 * 60),
             max_age: Duration::from_secs(7 * 24 * 60 * 60),
             longest_wait: Duration::from_secs(10 * 60),

@@ -66,6 +66,14 @@ pub enum SessionsError {
         /// The session.
         session: SessionId,
     },
+    /// Another call has answered the cell that a call waits with, or has interrupted it.
+    #[error(
+        "the cell of the session `{session}` has gone on with another call, which has its result"
+    )]
+    AnsweredElsewhere {
+        /// The session.
+        session: SessionId,
+    },
     /// The interpreter is gone in which a cell has waited. The cell is rolled back.
     #[error(
         "cell {cell} of the session `{session}` was rolled back while it waited, because its interpreter was \
@@ -76,6 +84,19 @@ pub enum SessionsError {
         session: SessionId,
         /// The number of the cell.
         cell: u32,
+    },
+    /// The cell that the answers are for does not wait any more: it was rolled back.
+    #[error(
+        "cell {cell} of the session `{session}` was rolled back and takes no answers: {reason}; the session \
+         is where it was before, and the cell can be executed again"
+    )]
+    WaitOver {
+        /// The session.
+        session: SessionId,
+        /// The number of the cell.
+        cell: u32,
+        /// Why.
+        reason: String,
     },
     /// The session is not in the state that the caller expects.
     #[error(
@@ -142,6 +163,16 @@ pub enum SessionsError {
     /// The disk is full. The session is as it was before.
     #[error("the server's disk is full; close sessions that are not needed, or tell its operator")]
     DiskFull(#[source] Box<dyn Error + Send + Sync>),
+    /// The folder has packs, and the database has never had a session: it is not the one of the folder.
+    #[error(
+        "the folder `sessions` of the data folder has {packs} states, and its `sessions.db` is new: put the \
+         `sessions.db` back that belongs to them (with `-wal` and `-shm`, if they exist), or move the folder \
+         `sessions` away if these sessions are not needed any more"
+    )]
+    OtherDatabase {
+        /// The packs in the folder.
+        packs: usize,
+    },
     /// The store failed. `what` is safe to show; the cause is for the log.
     #[error("could not {what} the store of sessions")]
     Store {
@@ -166,13 +197,15 @@ impl SessionsError {
             | Self::MayHaveGoneBack { .. }
             | Self::IsCurrent { .. }
             | Self::NotWaiting { .. }
-            | Self::WaitLost { .. } => ErrorKind::SessionConflict,
+            | Self::AnsweredElsewhere { .. }
+            | Self::WaitLost { .. }
+            | Self::WaitOver { .. } => ErrorKind::SessionConflict,
             Self::Damaged { .. } => ErrorKind::SessionDamaged,
             Self::TooMany { .. } | Self::Full { .. } | Self::DiskFull(_) => {
                 ErrorKind::QuotaExceeded
             }
             Self::Memory(_) | Self::Late { .. } => ErrorKind::Overloaded,
-            Self::Store { .. } => ErrorKind::Internal,
+            Self::OtherDatabase { .. } | Self::Store { .. } => ErrorKind::Internal,
         }
     }
 

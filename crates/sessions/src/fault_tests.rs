@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::testing::{Place, START, acme, end, facts};
-use crate::{CellEnd, CellState, PackId, SessionSync, Sessions, SessionsError};
+use crate::{CellEnd, CellState, ForkParts, PackId, SessionSync, Sessions, SessionsError};
 use wardian_stores::blobs::local::faulty_disk::{Fault, FaultyDisk};
 use wardian_stores::sessions::{CellCommit, Committed};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
@@ -330,7 +330,7 @@ async fn a_failed_sync_ends_the_store_and_costs_no_state_without_a_loss_of_power
         let description = facts(turn.head(), b"new");
         let refused = turn.commit(description, b"new".to_vec(), end()).await;
         assert!(matches!(refused, Err(SessionsError::Store { .. })));
-        assert!(sessions.fork(&acme(), &id, None, 1).await.is_err());
+        assert!(sessions.fork(&acme(), &id, None, 1, &ForkParts::default()).await.is_err());
         assert!(sessions.shut_down().await.is_err());
         drop(sessions);
         let sessions = place.open_still().await;

@@ -13,6 +13,7 @@
 //! | `keys.rs`         | the keys of sessions, and how they are kept                              |
 //! | `seal.rs`         | the encryption of packs                                                  |
 //! | `pack_folder.rs`  | packs as files                                                           |
+//! | `orphans.rs`      | packs that the database does not know, at the start                      |
 //! | `syncs`           | when states survive a loss of power, and sessions that have lost theirs   |
 //!
 //! The rows are in [`wardian_stores::sessions`]. The packs are files in one folder:
@@ -21,6 +22,8 @@
 //! <root>/lock                        held while a server uses the folder
 //! <root>/draft-<n>                   being written; removed at the next start
 //! <root>/<session>.<checkpoint>      a sealed pack, named by the checkpoint that made it
+//! <root>/orphans                     packs that a database did not know, set aside by a start
+//! <root>/images                      the images that open sessions began as, kept by `wardian_images`
 //! ```
 //!
 //! INVARIANT(whole-cells): a session is at the end of a cell that was committed, or where it was before,
@@ -49,6 +52,7 @@ mod checkpoints;
 mod config;
 mod error;
 mod keys;
+mod orphans;
 mod pack_folder;
 mod seal;
 mod sessions;
@@ -68,12 +72,13 @@ pub use crate::checkpoints::MAX_FORKS;
 pub use crate::config::SessionsConfig;
 pub use crate::error::SessionsError;
 pub use crate::sessions::{SessionOrder, SessionPage, Sessions};
-pub use crate::turns::cell_ends::CellEnds;
+pub use crate::turns::cell_ends::{CellEnds, MAX_RESULT};
 pub use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+pub use crate::turns::continuation::Continuation;
 pub use crate::turns::look::SessionLook;
-pub use crate::turns::turn::{MAX_RESULT, MAX_SOURCE, SessionTurn, TurnRequest};
+pub use crate::turns::turn::{MAX_ASKED, MAX_SOURCE, SessionTurn, TurnRequest};
 pub use wardian_stores::sessions::{
-    CellEnd, CellState, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
+    CellEnd, CellState, ForkParts, ForkedFrom, PackDescription, PackId, ParkedBytes, SessionPlace,
     SessionState, SessionSync, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint,
     StoredPack, StoredSession, WaitingCell,
 };

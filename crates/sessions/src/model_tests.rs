@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::testing::{Place, acme, end, facts};
-use crate::{CellEnd, SessionSync, Sessions, SessionsError};
+use crate::{CellEnd, ForkParts, SessionSync, Sessions, SessionsError};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
@@ -99,7 +99,8 @@ impl Model {
 
     async fn fork(&mut self, sessions: &Sessions, session: &SessionId, at: usize, count: usize) {
         let Some((checkpoint, state)) = self.checkpoint(session, at) else { return };
-        match sessions.fork(&acme(), session, Some(&checkpoint), count).await {
+        match sessions.fork(&acme(), session, Some(&checkpoint), count, &ForkParts::default()).await
+        {
             Ok(forks) => {
                 for fork in forks.into_iter().filter_map(Result::ok) {
                     let checkpoints = vec![(checkpoint.clone(), state.clone())];

@@ -21,6 +21,12 @@ const DRAFT: &str = "draft-";
 /// A file that is given up when the disk is full, so that sessions can be closed then.
 const RESERVE: &str = "reserve";
 
+/// The folder of the images that sessions began as, which others keep.
+pub(crate) const IMAGES: &str = "images";
+
+/// The folder of packs that the database did not know, which nobody reads.
+pub(crate) const ORPHANS: &str = "orphans";
+
 /// Bytes of that file: enough for the changes of a database that remove sessions.
 const RESERVED: usize = 1 << 20;
 
@@ -78,7 +84,7 @@ impl<D: Disk> PackFolder<D> {
         let mut packs = Vec::new();
         let mut each = |name: &str| match parse_name(name) {
             Some(pack) => packs.push(pack),
-            None if ["lock", RESERVE].contains(&name) => {}
+            None if ["lock", RESERVE, IMAGES, ORPHANS].contains(&name) => {}
             None => warn!(file.name = name, "left alone: not a pack of a session"),
         };
         self.disk.for_each_name(&self.root, &mut each).map_err(SessionsError::from_disk("open"))?;
@@ -303,6 +309,29 @@ impl<D: Disk> PackFolder<D> {
     /// Removes packs that have no rows. What stays is removed at the next start.
     pub(crate) fn remove(&self, packs: &[PackId]) {
         packs.iter().for_each(|pack| self.discard(&self.path(pack)));
+    }
+
+    /// Bytes of the files of packs. Those that cannot be read have none.
+    pub(crate) fn bytes_of(&self, packs: &[PackId]) -> ByteCount {
+        let size = |pack: &PackId| {
+            let file = self.disk.open(&self.path(pack))?;
+            self.disk.stamp(&file).map(|stamp| stamp.size)
+        };
+        let sizes = packs.iter().map(|pack| size(pack).unwrap_or_default());
+        ByteCount::bytes(sizes.fold(0, u64::saturating_add))
+    }
+
+    /// Moves packs to a folder of their own, where nothing reads or removes them.
+    pub(crate) fn set_aside(&self, packs: &[PackId]) -> Result<(), SessionsError> {
+        let failed = || SessionsError::from_disk("write to");
+        let aside = self.root.join(ORPHANS);
+        ensure_private_folder(&self.disk, &aside).map_err(failed())?;
+        for pack in packs {
+            let path = self.path(pack);
+            let name = path.file_name().unwrap_or_default();
+            self.disk.rename(&path, &aside.join(name)).map_err(failed())?;
+        }
+        Ok(())
     }
 
     fn discard(&self, path: &Path) {

@@ -1,5 +1,7 @@
 //! The sessions of a server.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use tokio::task::spawn_blocking;
 use crate::config::SessionsConfig;
 use crate::error::SessionsError;
 use crate::keys::{PackKey, TenantKey, random};
-use crate::pack_folder::PackFolder;
+use crate::pack_folder::{IMAGES, PackFolder};
 use crate::syncs::unsynced::Unsynced;
 use crate::turns::turn_table::TurnTable;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
@@ -19,9 +21,7 @@ use wardian_stores::sessions::{
 };
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
-
-/// Files that are compared with their rows in one statement, at the start.
-const AT_ONCE: usize = 500;
+use wardian_vocabulary::units::ByteCount;
 
 /// Sessions that are ended in one pass at most.
 const MAX_ENDED: u64 = 1_000;
@@ -79,10 +79,12 @@ pub struct SessionPage {
 
 impl Sessions {
     /// Opens the packs on this machine's disk. Rolls back the cells that a former life of the server has
-    /// left, and those that a loss of power has undone, and removes packs that have no row.
+    /// left, and those that a loss of power has undone, and removes packs that have no row, unless they are
+    /// many.
     ///
     /// # Errors
     ///
+    /// [`SessionsError::OtherDatabase`] if the folder has packs and the database has never had a session,
     /// [`SessionsError::Store`] if another server uses the folder, or it or the database fails.
     pub async fn open(
         config: SessionsConfig,
@@ -111,17 +113,14 @@ impl<D: Disk> Sessions<D> {
             Ok((Arc::new(folder), packs))
         })
         .await?;
+        ensure_of_folder(&*store, packs.len()).await?;
         store.roll_back_running().await?;
         let (turns, unsynced) = (TurnTable::default(), Unsynced::default());
         let inner = Inner { store, keys, folder, config, clock, turns, unsynced };
         let sessions = Self(Arc::new(inner));
         sessions.0.begin_life().await?;
         sessions.0.spawn_syncs();
-        for packs in packs.chunks(AT_ONCE) {
-            let known = sessions.0.store.known_packs(packs).await?;
-            let orphans = packs.iter().filter(|pack| !known.contains(pack)).cloned();
-            sessions.0.remove_files(orphans.collect()).await?;
-        }
+        sessions.0.tidy_up(&packs).await?;
         Ok(sessions)
     }
 
@@ -129,6 +128,22 @@ impl<D: Disk> Sessions<D> {
     #[must_use]
     pub fn longest_wait(&self) -> Duration {
         self.0.config.longest_wait
+    }
+
+    /// The folder for the images that open sessions began as, and the space that they may take. This crate
+    /// keeps none: it says which ones are needed.
+    #[must_use]
+    pub fn image_folder(&self) -> (PathBuf, ByteCount) {
+        (self.0.config.root.join(IMAGES), self.0.config.max_images)
+    }
+
+    /// The images that open sessions began as.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn images(&self) -> Result<BTreeSet<Digest>, SessionsError> {
+        Ok(self.0.store.images().await?)
     }
 
     /// Makes a session. It has no checkpoint before its first cell is done.
@@ -182,6 +197,15 @@ impl<D: Disk> Sessions<D> {
             return Err(SessionsError::Expired { session: session.clone(), at });
         }
         Ok(found)
+    }
+
+    /// Notes that a session is used: the time after which it ends by itself is counted from now on.
+    ///
+    /// # Errors
+    ///
+    /// The store fails.
+    pub async fn note_use(&self, session: &SessionId) -> Result<(), SessionsError> {
+        Ok(self.0.store.use_session(session, self.0.now_ms()).await?)
     }
 
     /// Lists the sessions of a tenant, newest first: those behind a place, at most `limit`.
@@ -344,6 +368,18 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Refuses a database that has never had a session, for a folder that has packs.
+///
+/// # Errors
+///
+/// [`SessionsError::OtherDatabase`], or the store fails.
+async fn ensure_of_folder(store: &dyn SessionStore, packs: usize) -> Result<(), SessionsError> {
+    if packs == 0 || store.has_had_sessions().await? {
+        return Ok(());
+    }
+    Err(SessionsError::OtherDatabase { packs })
+}
+
 /// Does work that blocks. It goes on if the future is dropped.
 pub(crate) async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SessionsError> + Send + 'static,
@@ -358,6 +394,7 @@ pub(crate) async fn in_task<T: Send + 'static>(
     tokio::spawn(steps).await.map_err(ended)?
 }
 
-fn ended(cause: tokio::task::JoinError) -> SessionsError {
+/// The error for a task that has not ended by itself.
+pub(crate) fn ended(cause: tokio::task::JoinError) -> SessionsError {
     SessionsError::Store { what: "use", cause: cause.into() }
 }

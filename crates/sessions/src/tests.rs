@@ -6,8 +6,8 @@ use std::time::Duration;
 use crate::seal::FRAME;
 use crate::testing::{Place, START, acme, end, facts, order};
 use crate::{
-    CellEnd, CellEnds, CellState, MAX_CHAIN, MAX_FORKS, MAX_RESULT, PackDescription, SessionOrder,
-    SessionUsage, SessionsConfig, SessionsError, TurnRequest,
+    CellEnd, CellEnds, CellState, ForkParts, MAX_ASKED, MAX_CHAIN, MAX_FORKS, MAX_RESULT,
+    PackDescription, SessionOrder, SessionUsage, SessionsConfig, SessionsError, TurnRequest,
 };
 use wardian_stores::sessions::{Begun, NewCell};
 use wardian_vocabulary::budget::CallMemory;
@@ -53,7 +53,7 @@ async fn one_owner_sees_a_session() {
             sessions.cells(tenant, id, 0, 9).await.map(drop),
             sessions.checkpoints(tenant, id, 0, 9).await.map(drop),
             turn,
-            sessions.fork(tenant, id, None, 1).await.map(drop),
+            sessions.fork(tenant, id, None, 1, &ForkParts::default()).await.map(drop),
             sessions.restore(tenant, id, &checkpoint).await,
             sessions.name_checkpoint(tenant, id, &checkpoint, Some("name")).await,
             sessions.forget_checkpoint(tenant, id, &checkpoint).await,
@@ -67,6 +67,29 @@ async fn one_owner_sees_a_session() {
     }
     assert_eq!(sessions.list(&beta, None, 9).await.unwrap().sessions, []);
     assert_eq!(sessions.state(&id).await.unwrap(), [b"state"]);
+}
+
+#[tokio::test]
+async fn a_look_becomes_a_change_and_the_session_draws_on() {
+    let (place, short) = (Place::new(), Duration::from_millis(1));
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let first = sessions.run(&id, b"state").await;
+    let order = || TurnRequest { source: "# wrote".to_owned(), ..TurnRequest::default() };
+    let look = sessions.look(&acme(), &id, short).await.unwrap();
+    let turn = look.begin_change(order()).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (2, false));
+    let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    let description = facts(turn.head(), b"changed");
+    let second = turn.commit_change(description, b"changed".to_vec(), end()).await.unwrap();
+    assert_eq!(sessions.find(&acme(), &id).await.unwrap().head, Some(second.clone()));
+    let look = sessions.look(&acme(), &id, short).await.unwrap();
+    let order = TurnRequest { if_checkpoint: Some(first), ..order() };
+    let refused = look.begin_change(order).await.map(drop).unwrap_err();
+    assert!(matches!(refused, SessionsError::Conflict { head } if head == Some(second)));
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!((turn.number(), turn.must_reseed()), (3, false), "no program has run since");
 }
 
 #[tokio::test]
@@ -129,13 +152,13 @@ async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
     assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
     // It has not gone on, so it waits on.
     drop(turn);
-    let mut turn = loop {
+    let turn = loop {
         match sessions.resume_turn(&acme(), &id, waiting.clone()).await {
             Err(SessionsError::Busy { .. }) => tokio::task::yield_now().await,
             resumed => break resumed.unwrap(),
         }
     };
-    turn.set_continued(true);
+    turn.continuation().note(true);
     // A part that begins at another state is none of this cell.
     let of_head = facts(turn.head(), b"part two");
     let refused = turn.commit(of_head, b"part two".to_vec(), end()).await.unwrap_err();
@@ -158,6 +181,52 @@ async fn a_cell_that_waits_goes_on_once_also_with_the_next_server() {
     turn.commit(description, b"after".to_vec(), end()).await.unwrap();
     let expected = [&b"before"[..], b"asks", b"after"];
     assert_eq!(sessions.state(&id).await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_cell_that_nobody_ends_says_what_is_known_of_it() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    let description = facts(turn.head(), b"part");
+    // What is asked has room of its own.
+    let long = "x".repeat(MAX_RESULT + MAX_ASKED);
+    let asks = CellEnd { result: Some(long.clone()), fuel: None };
+    turn.park(description, b"part".to_vec(), asks, "requests".to_owned()).await.unwrap();
+    for is_continued in [false, true] {
+        let waiting = sessions.waiting(&acme(), &id).await.unwrap();
+        assert_eq!(waiting.result.as_ref(), Some(&long));
+        let mut turn = sessions.resume_turn(&acme(), &id, waiting).await.unwrap();
+        turn.continuation().note(is_continued);
+        turn.set_end_if_dropped(end());
+        drop(turn);
+    }
+    // The next turn is waited for, whatever becomes of the one before.
+    drop(sessions.turn(&id).await.unwrap());
+    let waiting = sessions.waiting(&acme(), &id).await.unwrap_err();
+    assert!(matches!(waiting, SessionsError::NotWaiting { .. }), "{waiting}");
+    let cells = sessions.cells(&acme(), &id, 0, 9).await.unwrap();
+    let ends: Vec<_> = cells.iter().map(|cell| (cell.state, cell.result.as_deref())).collect();
+    assert_eq!(ends, [(CellState::RolledBack, Some("done")), (CellState::RolledBack, None)]);
+}
+
+#[tokio::test]
+async fn a_cell_that_is_about_to_end_is_waited_for() {
+    let place = Place::new();
+    let sessions = place.open().await;
+    let id = sessions.new_session().await;
+    let turn = sessions.turn(&id).await.unwrap();
+    assert_eq!(turn.owner(), &acme());
+    let busy = sessions.turn(&id).await.map(drop).unwrap_err();
+    assert!(matches!(busy, SessionsError::Busy { .. }), "{busy}");
+    turn.begin_ending();
+    let (next, ended) = tokio::join!(sessions.turn(&id), async {
+        tokio::task::yield_now().await;
+        turn.roll_back(end()).await
+    });
+    ended.unwrap();
+    assert_eq!(next.unwrap().number(), 2);
 }
 
 #[tokio::test]
@@ -254,7 +323,9 @@ async fn another_key_of_the_tenant_opens_nothing() {
             sessions.new_session().await;
         }
         assert!(is_damaged(sessions.state(&id).await.unwrap_err()));
-        assert!(is_damaged(sessions.fork(&acme(), &id, None, 1).await.unwrap_err()));
+        assert!(is_damaged(
+            sessions.fork(&acme(), &id, None, 1, &ForkParts::default()).await.unwrap_err()
+        ));
         let turn = sessions.turn(&id).await.unwrap();
         let description = facts(turn.head(), b"x");
         let error = turn.commit(description, b"x".to_vec(), end()).await.unwrap_err();
@@ -390,13 +461,15 @@ async fn forks_are_sessions_of_their_own() {
     let place = Place::new();
     let sessions = place.open().await;
     let id = sessions.new_session().await;
-    let error = sessions.fork(&acme(), &id, None, 1).await.unwrap_err();
+    let error = sessions.fork(&acme(), &id, None, 1, &ForkParts::default()).await.unwrap_err();
     assert!(matches!(error, SessionsError::NoCheckpoint { checkpoint: None }));
     let first = sessions.run(&id, b"first").await;
     let second = sessions.run(&id, b"second").await;
-    let error = sessions.fork(&acme(), &id, None, MAX_FORKS + 1).await.unwrap_err();
+    let error =
+        sessions.fork(&acme(), &id, None, MAX_FORKS + 1, &ForkParts::default()).await.unwrap_err();
     assert!(error.to_string().starts_with("at most 16 forks in one call are possible; "));
-    let forks = sessions.fork(&acme(), &id, Some(&first), MAX_FORKS).await.unwrap();
+    let forks =
+        sessions.fork(&acme(), &id, Some(&first), MAX_FORKS, &ForkParts::default()).await.unwrap();
     let forks: Vec<SessionId> = forks.into_iter().map(Result::unwrap).collect();
     assert_eq!(place.files().len(), 2, "they share the pack");
     let turn = sessions.turn(&forks[0]).await.unwrap();
@@ -406,7 +479,12 @@ async fn forks_are_sessions_of_their_own() {
     assert_eq!(sessions.state(&id).await.unwrap(), [&b"first"[..], b"second"]);
     assert_eq!(sessions.head(&id).await, Some(second));
     // A fork of a fork, whose packs are of three sessions.
-    let nested = sessions.fork(&acme(), &forks[1], None, 1).await.unwrap().remove(0).unwrap();
+    let nested = sessions
+        .fork(&acme(), &forks[1], None, 1, &ForkParts::default())
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
     sessions.run(&nested, b"nested").await;
     sessions.close(&acme(), &id).await.unwrap();
     sessions.close(&acme(), &forks[1]).await.unwrap();
@@ -489,10 +567,12 @@ async fn a_state_that_is_written_too_late_is_not_kept() {
     place.config.longest_save = Duration::ZERO;
     let sessions = place.open().await;
     let turn = sessions.turn(&id).await.unwrap();
-    let description = facts(turn.head(), b"new");
+    // So much that it is not written before anybody looks at a clock.
+    let new = vec![7; 48 << 20];
+    let description = facts(turn.head(), &new);
     let ends =
         CellEnds::new(end(), |cause| CellEnd { result: Some(cause.to_string()), fuel: None });
-    let late = turn.commit(description, b"new".to_vec(), ends).await.unwrap_err();
+    let late = turn.commit(description, new, ends).await.unwrap_err();
     assert!(matches!(late, SessionsError::Late { .. }), "{late}");
     let cells = sessions.cells(&acme(), &id, 1, 1).await.unwrap();
     assert_eq!(
@@ -518,7 +598,7 @@ async fn quotas_are_those_of_a_tenant() {
     let id = sessions.new_session().await;
     sessions.new_session().await;
     sessions.run(&id, &[1; 2_000]).await;
-    let forks = sessions.fork(&acme(), &id, None, 3).await.unwrap();
+    let forks = sessions.fork(&acme(), &id, None, 3, &ForkParts::default()).await.unwrap();
     let made: Vec<bool> = forks.iter().map(Result::is_ok).collect();
     assert_eq!(made, [true, false, false]);
     let error = sessions.create(&acme(), order()).await.unwrap_err();

@@ -16,7 +16,7 @@ use prometheus_client::registry::Registry;
 use crate::history::{History, Overview, PhaseSummary, SAMPLE_INTERVAL, ServerSample};
 use crate::labels::{
     CallLabels, DirectionLabels, EventLabels, OwnerLabels, PhaseLabels, RequestLabels, RouteLabels,
-    RunLabels, TenantLabels,
+    RunLabels, TenantLabels, ToolCallLabels,
 };
 use crate::process::ThisProcess;
 use crate::quantiles::{self, RELATIVE_ERROR};
@@ -58,6 +58,7 @@ pub struct Metrics {
     egress_bytes: Family<DirectionLabels, Counter>,
     sessions: Family<EventLabels, Counter>,
     session_resumes: Histogram,
+    tool_calls: Family<ToolCallLabels, Counter>,
 }
 
 /// Counts over all tenants and methods.
@@ -144,6 +145,7 @@ impl Metrics {
             egress_bytes: Family::default(),
             sessions: Family::default(),
             session_resumes: durations(),
+            tool_calls: Family::default(),
         };
         metrics.register();
         Arc::new(metrics)
@@ -194,6 +196,11 @@ impl Metrics {
             "wardian_session_resume_seconds",
             "Time to make the interpreter of a session from its states on the disk",
             self.session_resumes.clone(),
+        );
+        registry.register(
+            "wardian_tool_calls",
+            "Calls of tools of callers that ended",
+            self.tool_calls.clone(),
         );
         registry.register_collector(Box::new(SourceCollector(ThisProcess)));
     }
@@ -301,6 +308,18 @@ impl Metrics {
     pub fn show_session_events(&self, events: impl IntoIterator<Item = &'static str>) {
         for event in events {
             self.sessions.get_or_create(&EventLabels { event }).inc_by(0);
+        }
+    }
+
+    /// Counts a call of a tool of its caller by a program. `result` is from a fixed set.
+    pub fn count_tool_call(&self, result: &'static str) {
+        self.tool_calls.get_or_create(&ToolCallLabels { result }).inc();
+    }
+
+    /// Lets these ends of calls of tools be shown also before the first one.
+    pub fn show_tool_calls(&self, results: impl IntoIterator<Item = &'static str>) {
+        for result in results {
+            self.tool_calls.get_or_create(&ToolCallLabels { result }).inc_by(0);
         }
     }
 
@@ -421,6 +440,8 @@ mod tests {
         metrics.count_session("created");
         metrics.count_session("created");
         metrics.count_session_resume(Duration::from_micros(600));
+        metrics.show_tool_calls(["answered", "failed"]);
+        metrics.count_tool_call("answered");
         let open = metrics.open_connection();
         let text = metrics.text().unwrap();
         for line in [
@@ -438,6 +459,8 @@ mod tests {
             "wardian_egress_bytes_total{direction=\"received\"} 20",
             "wardian_session_events_total{event=\"created\"} 2",
             "wardian_session_events_total{event=\"expired\"} 0",
+            "wardian_tool_calls_total{result=\"answered\"} 1",
+            "wardian_tool_calls_total{result=\"failed\"} 0",
             "wardian_session_resume_seconds_bucket{le=\"0.001\"} 1",
             "wardian_http_connections 1",
             "x_now 1.5",

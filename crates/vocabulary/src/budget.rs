@@ -10,10 +10,12 @@
 //! is done.
 //!
 //! An eighth of the budget is reserved for small charges, so large requests cannot block small
-//! ones. A quarter of it is all that runs in the background take while they wait, and one owner of
-//! such runs takes half of that quarter at most: nobody waits for them, so nothing else bounds how
-//! long they hold their memory.
+//! ones. A quarter of it is all that runs in the background and calls with content take while they wait,
+//! and one owner of such runs, or one tenant with such calls, takes half of that quarter at most: nothing
+//! else bounds how long they hold their memory. States of sessions that are read for one tenant, and files
+//! for them that arrive, take nine sixteenths of the budget at most.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -21,6 +23,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{JoinError, spawn, spawn_blocking};
 
+use crate::ids::TenantId;
 use crate::units::ByteCount;
 
 /// The largest charge that may use the reserved part.
@@ -48,6 +51,10 @@ const SMALL_WAITING: ByteCount = ByteCount::kibibytes(128);
 /// The share of the budget that those of one owner take: an eighth.
 const OWN_WAITING_SHARE: u64 = 8;
 
+/// Sixteenths of the budget that the states of sessions that are read for one tenant take, with files that
+/// arrive. A state is kept if it has half of the budget at most, and is sealed, so a single one always fits.
+const STATES_SHARE: u64 = 9;
+
 /// The budget is used up. Room becomes free when other requests are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the memory for requests is used up; repeat the call a little later")]
@@ -61,11 +68,15 @@ pub struct MemoryBudget {
     peak: AtomicU64,
     /// The part of `used` that runs in the background hold while they wait.
     waiting: AtomicU64,
+    /// What the calls of each tenant hold that wait with their content.
+    waiting_calls: Mutex<HashMap<TenantId, Arc<WaitingMemory>>>,
+    /// Bytes of the states of sessions that are read for each tenant, and of files that arrive.
+    states: Mutex<HashMap<TenantId, u64>>,
     outputs: Arc<Semaphore>,
     open_blobs: Arc<Semaphore>,
 }
 
-/// The memory that the runs of one owner in the background hold while they wait.
+/// The memory that the runs of one owner in the background hold while they wait, or calls of one tenant.
 #[derive(Debug, Default)]
 pub struct WaitingMemory(AtomicU64);
 
@@ -78,6 +89,8 @@ impl MemoryBudget {
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
+            waiting_calls: Mutex::default(),
+            states: Mutex::default(),
             outputs: Arc::new(Semaphore::new(usize::try_from(OUTPUTS).unwrap_or(1))),
             open_blobs: Arc::new(Semaphore::new(OPEN_BLOBS)),
         })
@@ -93,6 +106,12 @@ impl MemoryBudget {
     #[must_use]
     pub const fn limit(&self) -> ByteCount {
         ByteCount::bytes(self.limit)
+    }
+
+    /// The most that the states of one tenant's sessions that are read may have, with files that arrive.
+    #[must_use]
+    pub const fn most_of_states(&self) -> ByteCount {
+        ByteCount::bytes((self.limit / 16).saturating_mul(STATES_SHARE))
     }
 
     /// The sum of all charges.
@@ -155,6 +174,32 @@ impl MemoryBudget {
         self.waiting.fetch_sub(bytes, Ordering::AcqRel);
     }
 
+    /// The account of the calls of a tenant that wait with their content.
+    fn waiting_calls_of(&self, tenant: &TenantId) -> Arc<WaitingMemory> {
+        let mut accounts = self.waiting_calls.lock();
+        accounts.retain(|_, account| Arc::strong_count(account) > 1);
+        Arc::clone(accounts.entry(tenant.clone()).or_default())
+    }
+
+    /// Adds `more` to the states of a tenant, unless they would take more than their share.
+    fn add_states(&self, more: u64, tenant: &TenantId) -> Result<(), BudgetExhausted> {
+        let most = self.most_of_states().as_u64();
+        let mut states = self.states.lock();
+        let before = states.get(tenant).copied().unwrap_or_default();
+        let sum = before.checked_add(more).filter(|sum| *sum <= most);
+        states.insert(tenant.clone(), sum.ok_or(BudgetExhausted)?);
+        Ok(())
+    }
+
+    fn give_back_states(&self, bytes: u64, tenant: &TenantId) {
+        let mut states = self.states.lock();
+        let Some(sum) = states.get_mut(tenant) else { return };
+        *sum = sum.saturating_sub(bytes);
+        if *sum == 0 {
+            states.remove(tenant);
+        }
+    }
+
     fn note_peak(&self, more: u64) {
         let used = self.used.load(Ordering::Acquire);
         self.peak.fetch_max(used.saturating_add(more), Ordering::AcqRel);
@@ -170,15 +215,24 @@ impl MemoryBudget {
 pub struct Charge {
     budget: Arc<MemoryBudget>,
     bytes: u64,
-    /// The owner of a run in the background, as long as the run waits.
-    waits: Option<Arc<WaitingMemory>>,
+    /// The share that it counts among as well.
+    share: Option<Share>,
+}
+
+/// A share of the budget that one owner has.
+#[derive(Debug)]
+enum Share {
+    /// That of a run in the background, or of a call with its content, as long as it waits.
+    Waiting(Arc<WaitingMemory>),
+    /// That of the states of a tenant's sessions, and of files that arrive.
+    States(TenantId),
 }
 
 impl Charge {
     /// A charge of nothing.
     #[must_use]
     pub fn none(budget: &Arc<MemoryBudget>) -> Self {
-        Self { budget: Arc::clone(budget), bytes: 0, waits: None }
+        Self { budget: Arc::clone(budget), bytes: 0, share: None }
     }
 
     /// Makes the charge at least as large as this.
@@ -191,11 +245,13 @@ impl Charge {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
             return Ok(());
         };
-        if let Some(owner) = &self.waits {
-            self.budget.add_waiting(more, bytes, owner)?;
+        match &self.share {
+            Some(Share::Waiting(owner)) => self.budget.add_waiting(more, bytes, owner)?,
+            Some(Share::States(tenant)) => self.budget.add_states(more, tenant)?,
+            None => {}
         }
         if let Err(exhausted) = self.budget.add(more, bytes) {
-            self.give_back_waiting(more);
+            self.give_back_share(more);
             return Err(exhausted);
         }
         self.bytes = bytes;
@@ -206,20 +262,34 @@ impl Charge {
     pub fn shrink_to(&mut self, bytes: usize) {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         let Some(less) = self.bytes.checked_sub(bytes) else { return };
-        self.give_back_waiting(less);
+        self.give_back_share(less);
         self.budget.give_back(less);
         self.bytes = bytes;
     }
 
-    /// Counts the charge no more among those of runs that wait.
-    fn end_waiting(&mut self) {
-        self.give_back_waiting(self.bytes);
-        self.waits = None;
+    /// Counts the charge among those that wait, unless they would take more than their share.
+    fn begin_waiting(&mut self, owner: Arc<WaitingMemory>) -> Result<(), BudgetExhausted> {
+        if !matches!(self.share, Some(Share::Waiting(_))) {
+            self.budget.add_waiting(self.bytes, self.bytes, &owner)?;
+            self.give_back_share(self.bytes);
+            self.share = Some(Share::Waiting(owner));
+        }
+        Ok(())
     }
 
-    fn give_back_waiting(&self, bytes: u64) {
-        if let Some(owner) = &self.waits {
-            self.budget.give_back_waiting(bytes, owner);
+    /// Counts the charge no more among those that wait.
+    fn end_waiting(&mut self) {
+        if matches!(self.share, Some(Share::Waiting(_))) {
+            self.give_back_share(self.bytes);
+            self.share = None;
+        }
+    }
+
+    fn give_back_share(&self, bytes: u64) {
+        match &self.share {
+            Some(Share::Waiting(owner)) => self.budget.give_back_waiting(bytes, owner),
+            Some(Share::States(tenant)) => self.budget.give_back_states(bytes, tenant),
+            None => {}
         }
     }
 
@@ -232,7 +302,7 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
-        self.give_back_waiting(self.bytes);
+        self.give_back_share(self.bytes);
         self.budget.give_back(self.bytes);
     }
 }
@@ -277,11 +347,31 @@ impl CallMemory {
     #[must_use]
     pub fn in_background(&self, owner: Arc<WaitingMemory>) -> Self {
         let mut charge = Charge::none(&self.0.budget);
-        charge.waits = Some(owner);
+        charge.share = Some(Share::Waiting(owner));
         Self::holding(charge)
     }
 
-    /// The run has a worker: its charges are those of any run from now on.
+    /// An account of its own for a state of a session of this tenant that is read, or a file that arrives.
+    /// It does not end with the call. All of a tenant have a share of the budget.
+    #[must_use]
+    pub fn for_states_of(&self, tenant: &TenantId) -> Self {
+        let mut charge = Charge::none(&self.0.budget);
+        charge.share = Some(Share::States(tenant.clone()));
+        Self::holding(charge)
+    }
+
+    /// The call of this tenant waits with the content that it is charged for. Until [`Self::end_waiting`] it
+    /// has the share of runs that wait.
+    ///
+    /// # Errors
+    ///
+    /// The tenant's other calls that wait, or all that wait, have too much. Nothing has changed.
+    pub fn begin_waiting(&self, tenant: &TenantId) -> Result<(), BudgetExhausted> {
+        let owner = self.0.budget.waiting_calls_of(tenant);
+        self.0.charge.lock().begin_waiting(owner)
+    }
+
+    /// The run has a worker, or the call its turn: its charges are those of any other from now on.
     pub fn end_waiting(&self) {
         self.0.charge.lock().end_waiting();
     }
@@ -457,6 +547,64 @@ mod tests {
         assert_eq!(budget.waiting.load(Ordering::Acquire), 0);
         assert_eq!(one.0.load(Ordering::Acquire) + three.0.load(Ordering::Acquire), 0);
         assert_eq!(budget.used(), ByteCount::mebibytes(41));
+    }
+
+    #[test]
+    fn calls_of_one_tenant_that_wait_with_their_content_have_an_eighth() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(64));
+        let tenant = |name: &str| TenantId::parse(name).unwrap();
+        let [acme, beta] = ["acme", "beta"].map(tenant);
+        let call = |size| {
+            let call = CallMemory::new(&budget);
+            call.reserve(ByteCount::mebibytes(size)).unwrap();
+            call
+        };
+        let [first, second, large] = [5, 4, 20].map(call);
+        first.begin_waiting(&acme).unwrap();
+        first.begin_waiting(&acme).unwrap();
+        assert_eq!(second.begin_waiting(&acme), Err(BudgetExhausted), "an eighth is 8 MiB");
+        assert_eq!(large.begin_waiting(&beta), Err(BudgetExhausted));
+        second.begin_waiting(&beta).unwrap();
+        assert_eq!(budget.waiting.load(Ordering::Acquire), 9 << 20);
+        second.end_waiting();
+        first.end_waiting();
+        second.begin_waiting(&acme).unwrap();
+        assert_eq!(budget.waiting.load(Ordering::Acquire), 4 << 20);
+        drop((first, second, large));
+        assert_eq!(budget.waiting.load(Ordering::Acquire), 0);
+        call(8).begin_waiting(&beta).unwrap();
+        assert_eq!(budget.waiting_calls.lock().len(), 1, "accounts that nobody has are forgotten");
+        assert_eq!(budget.used(), ByteCount::default());
+    }
+
+    #[test]
+    fn states_of_one_tenant_have_a_share_and_do_not_end_with_their_call() {
+        let budget = MemoryBudget::new(ByteCount::mebibytes(64));
+        let tenant = |name: &str| TenantId::parse(name).unwrap();
+        let [acme, beta] = ["acme", "beta"].map(tenant);
+        let call = CallMemory::new(&budget);
+        let [first, second] = [(); 2].map(|()| call.for_states_of(&acme));
+        drop(call);
+        first.reserve(ByteCount::mebibytes(30)).unwrap();
+        assert_eq!(second.reserve(ByteCount::mebibytes(7)), Err(BudgetExhausted));
+        second.reserve(ByteCount::mebibytes(6)).unwrap();
+        assert_eq!(budget.most_of_states(), ByteCount::mebibytes(36));
+        let other = second.for_states_of(&beta);
+        other.reserve(ByteCount::mebibytes(20)).unwrap();
+        assert_eq!(other.reserve(ByteCount::mebibytes(1)), Err(BudgetExhausted), "7/8 are used");
+        assert_eq!(budget.states.lock().get(&beta), Some(&(20 << 20)), "it costs nothing");
+        first.end_waiting();
+        drop(first);
+        second.reserve(ByteCount::mebibytes(30)).unwrap();
+        // A file that has come and waits counts among what waits.
+        let file = other.for_states_of(&beta);
+        drop((second, other));
+        file.reserve(ByteCount::mebibytes(4)).unwrap();
+        file.begin_waiting(&beta).unwrap();
+        assert_eq!(budget.waiting.load(Ordering::Acquire), 4 << 20);
+        assert!(budget.states.lock().is_empty());
+        drop(file);
+        assert_eq!(budget.used(), ByteCount::default());
     }
 
     #[tokio::test]

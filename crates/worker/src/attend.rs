@@ -21,7 +21,7 @@ use wardian_formats::job::Turn;
 use wardian_formats::job::attachment::{AttachedContent, PackedFile};
 use wardian_formats::job::message::{FromWorker, GuestNumber, PAYLOAD_MAX, Payload, ToWorker};
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
-use wardian_formats::job::session::files::FilesOrder;
+use wardian_formats::job::session::files::{FilesAnswer, FilesOrder};
 use wardian_sandbox::{PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
@@ -180,31 +180,48 @@ fn give_turn<R: Runner>(
             return Ok(channel.borrow_mut().send(&FromWorker::NotResumed { reason }, &[])?);
         }
     };
+    if resumed.is_some() {
+        channel.borrow_mut().send(&FromWorker::Resumed, &[])?;
+    }
     let host = ChannelHost::new(channel);
     let others = Rc::<OpenGuests<R::Guest>>::clone(guests);
     let host = if is_cell { host.of_cell(number, others) } else { host };
     let order = (&mut guest, turn, host);
     let before = Before { last_reset: last_reset.take(), resumed };
     let performed = perform(channel, runner, order, (watch, before))?;
-    let Some(can_go_on) = performed else {
-        *last_reset = Some(close(channel, runner, guest)?);
-        return Ok(());
-    };
-    if saves_state && can_go_on {
-        park(&mut channel.borrow_mut(), runner, &mut guest)?;
+    match performed {
+        Performed::Closed => {
+            *last_reset = Some(close(channel, runner, guest)?);
+            return Ok(());
+        }
+        Performed::Unchanged => channel.borrow_mut().send(&FromWorker::Unchanged, &[])?,
+        Performed::Whole if saves_state => park(&mut channel.borrow_mut(), runner, &mut guest)?,
+        Performed::Whole | Performed::Over => {}
     }
     guests.put(number, Opened::new(Ok(guest)));
     Ok(())
 }
 
-/// Performs a turn and sends its outcome, which says how long what came before it took. Returns
-/// whether the guest can have another turn; `None` if it was closed while it was held, and nothing was sent.
+/// What has become of the guest of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Performed {
+    /// It was closed while it was held, and nothing was sent.
+    Closed,
+    /// It can have no other turn.
+    Over,
+    /// It can have another turn, and a change of its files was refused.
+    Unchanged,
+    /// It can have another turn.
+    Whole,
+}
+
+/// Performs a turn and sends its outcome, which says how long what came before it took.
 fn perform<R: Runner>(
     channel: &Rc<RefCell<Channel>>,
     runner: &mut R,
     (guest, (turn, content), host): (&mut R::Guest, TurnWithContent, ChannelHost),
     (watch, before): (Stopwatch, Before),
-) -> Result<Option<bool>, WorkerError> {
+) -> Result<Performed, WorkerError> {
     let writes = matches!(turn.files.as_deref(), Some(FilesOrder::Write { .. }));
     if writes != content.is_some() {
         return Err(WorkerError::Unexpected);
@@ -218,13 +235,20 @@ fn perform<R: Runner>(
     };
     let end = end.map_err(WorkerError::Sandbox)?;
     if host.close()? == LeftChannel::Closed {
-        return Ok(None);
+        return Ok(Performed::Closed);
     }
     let TurnEnd { mut outcome, output, can_go_on } = end;
     (outcome.usage.last_reset, outcome.usage.resumed) = (before.last_reset, before.resumed);
+    let changes = turn.files.as_deref().filter(|order| order.changes());
+    let answer = changes.and_then(|order| FilesAnswer::read(&output, order));
+    let is_refused = matches!(answer, Some(FilesAnswer::Refused(_)));
     let done = FromWorker::Done { outcome: Box::new(outcome), can_go_on };
     channel.borrow_mut().send(&done, &output)?;
-    Ok(Some(can_go_on))
+    Ok(match (can_go_on, is_refused) {
+        (false, _) => Performed::Over,
+        (true, true) => Performed::Unchanged,
+        (true, false) => Performed::Whole,
+    })
 }
 
 /// Sends the state of a guest that is whole, or why it cannot be saved.
@@ -376,7 +400,17 @@ mod tests {
             assert_eq!(socket::send(self.socket.as_fd(), bytes, None).unwrap(), bytes.len());
         }
 
+        /// The next message that is not only about packs.
         fn hear(&mut self) -> (FromWorker, Payload) {
+            loop {
+                let heard = self.hear_any();
+                if !matches!(heard.0, FromWorker::Resumed) {
+                    return heard;
+                }
+            }
+        }
+
+        fn hear_any(&mut self) -> (FromWorker, Payload) {
             loop {
                 if let Some(found) = self.incoming.take().unwrap() {
                     return found;
@@ -493,6 +527,59 @@ mod tests {
             assert_eq!(gateway.outcome().0.logs.chunks[0].text, "");
             assert!(gateway.close().is_ok());
         }
+    }
+
+    #[test]
+    fn the_first_turn_of_a_guest_says_that_its_packs_are_read() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
+        gateway.tell(&cell_of("keep 1"));
+        assert!(matches!(gateway.hear_any().0, FromWorker::Done { .. }), "it has no packs");
+        let (FromWorker::Parked(_), payload) = gateway.hear() else { panic!("no pack followed") };
+        let pack = PayloadBytes::open(payload).unwrap().as_ref().to_vec();
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.give(&pack);
+        gateway.resume();
+        for is_first in [true, false] {
+            gateway.tell(&cell_of("kept"));
+            let heard = gateway.hear_any();
+            assert_eq!(matches!(heard, (FromWorker::Resumed, Payload::None)), is_first);
+            if is_first {
+                assert!(matches!(gateway.hear_any().0, FromWorker::Done { .. }));
+            }
+            assert!(matches!(gateway.hear_any().0, FromWorker::Parked(_)));
+        }
+        assert!(gateway.close().is_ok());
+    }
+
+    #[test]
+    fn a_refused_change_of_files_leaves_the_guest_where_it_was() {
+        let mut gateway = Gateway::open();
+        gateway.tell(&ToWorker::Open(ONE, script("").0));
+        let (_, first, pack) = gateway.cell("keep 1");
+        let change = |order| {
+            let limits = wardian_formats::job::limits::RunLimits::DEFAULT.split().1;
+            ToWorker::Turn(ONE, Box::new(Turn::of_files(order, limits)))
+        };
+        let remove = change(FilesOrder::Remove { path: "none".to_owned() });
+        for _ in 0..2 {
+            gateway.tell(&remove);
+            let heard = gateway.hear();
+            assert!(matches!(heard.0, FromWorker::Done { can_go_on: true, .. }), "{heard:?}");
+            assert!(matches!(gateway.hear(), (FromWorker::Unchanged, Payload::None)));
+        }
+        let (log, next, _) = gateway.cell("kept");
+        assert_eq!((log.as_str(), next.sequence), ("1", first.sequence + 1));
+        assert_eq!(next.base, Some(Digest::of(&pack)), "it goes on after the pack before");
+        // What is done in part leaves a guest that is of no use, and nothing follows.
+        let path = WorkspacePath::parse("full").unwrap();
+        gateway.send(&frame::encode(&ToWorker::Content, b"x", false).unwrap());
+        gateway.tell(&change(FilesOrder::Write { path }));
+        assert!(matches!(gateway.hear().0, FromWorker::Done { can_go_on: false, .. }));
+        gateway.tell(&ToWorker::Close(ONE));
+        gateway.run("log last\nreturn {}");
+        assert_eq!(gateway.outcome().0.logs.chunks[0].text, "last");
+        assert!(gateway.close().is_ok());
     }
 
     #[test]

@@ -199,7 +199,7 @@ pub(crate) fn isolate(
 ) -> Result<LockdownReport, LockdownError> {
     let mut report = LockdownReport::default();
     report.note(Wall::Descriptors, close_all_but(keep));
-    report.note(Wall::FirstToGo, fs::write("/proc/self/oom_score_adj", "500"));
+    report.note(Wall::FirstToGo, go_first());
     report.note(Wall::ResourceLimits, limit_resources(plan));
     drop_root(plan)?;
     report.note(Wall::Unprivileged, drop_capabilities());
@@ -289,6 +289,28 @@ fn close_all_but(keep: &[RawFd]) -> io::Result<()> {
         first = open.saturating_add(1);
     }
     close_range(first, u32::MAX)
+}
+
+/// Lets the kernel end this process before the gateway, whose inclination to be ended it has inherited.
+fn go_first() -> io::Result<()> {
+    const PLACE: &str = "/proc/self/oom_score_adj";
+    let own = fs::read_to_string(PLACE)?.trim().parse().unwrap_or_default();
+    let Some(wanted) = before(own) else {
+        let message = format!("the server goes first as well: its `oom_score_adj` is {own}");
+        return Err(io::Error::other(message));
+    };
+    fs::write(PLACE, wanted.to_string())
+}
+
+/// An inclination above this one; `None` if there is none.
+const fn before(own: i32) -> Option<i32> {
+    const USUAL: i32 = 500;
+    const MOST: i32 = 1_000;
+    match own {
+        MOST.. => None,
+        USUAL..MOST => Some(MOST),
+        _ => Some(USUAL),
+    }
 }
 
 #[expect(unsafe_code, reason = "no safe wrapper exists, because closing breaks others' ownership")]

@@ -446,3 +446,17 @@ fn a_worker_is_never_root() {
     let stays = "a worker must not run guests as root and cannot become user 65534";
     assert_eq!(said(&output), [wanted, wanted, stays], "{output:?}");
 }
+
+#[test]
+fn a_worker_goes_before_its_server_wherever_that_stands() {
+    for (server, worker) in [
+        (-1_000, Some(500)),
+        (0, Some(500)),
+        (499, Some(500)),
+        (500, Some(1_000)),
+        (999, Some(1_000)),
+    ] {
+        assert_eq!(before(server), worker, "{server}");
+    }
+    assert_eq!(before(1_000), None, "nobody goes before one that goes first");
+}

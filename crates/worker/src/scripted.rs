@@ -65,6 +65,7 @@ use wardian_formats::job::{Program, Setup, Turn};
 use wardian_sandbox::{Pack, PackError, Stopwatch, TurnEnd};
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_vocabulary::secret_text::SecretText;
+use wardian_vocabulary::units::ByteCount;
 
 /// How long a step of waiting takes.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -85,6 +86,8 @@ pub(crate) struct ScriptedGuest {
     kept: Vec<String>,
     can_go_on: bool,
     is_unparkable: bool,
+    /// What it says of its memory.
+    memory: ByteCount,
     /// The facts about the packs that the next one continues, and what is in none of them begins here.
     chain: (Vec<PackFacts>, usize),
 }
@@ -133,7 +136,8 @@ impl ScriptedPack {
 impl ScriptedGuest {
     fn new(setup: Arc<Setup>) -> Self {
         let (kept, chain) = (Vec::new(), (Vec::new(), 0));
-        Self { setup, kept, can_go_on: true, is_unparkable: false, chain }
+        let memory = ByteCount::default();
+        Self { setup, kept, can_go_on: true, is_unparkable: false, memory, chain }
     }
 
     fn of_packs(setup: Arc<Setup>, packs: &[Vec<u8>]) -> Result<Self, PackError> {
@@ -223,6 +227,10 @@ impl ScriptedRunner {
             "kept" => log(guest.kept.join(" ")),
             "unparkable" => {
                 guest.is_unparkable = true;
+                Ok(Step::Next)
+            }
+            "grow" => {
+                guest.memory = ByteCount::mebibytes(rest.parse().unwrap());
                 Ok(Step::Next)
             }
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
@@ -357,7 +365,8 @@ impl Runner for ScriptedRunner {
             break;
         }
         guest.can_go_on = matches!(end, Ok(()) | Err(RunFailure::Exception { .. }));
-        let usage = RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() };
+        let (wall_time, memory_peak) = (watch.wall_time(), guest.memory);
+        let usage = RunUsage { wall_time, memory_peak, ..RunUsage::default() };
         let outcome = RunOutcome {
             end,
             logs,
@@ -381,6 +390,10 @@ impl Runner for ScriptedRunner {
         watch: Stopwatch,
     ) -> Result<TurnEnd, RunnerError> {
         let answer = match order {
+            FilesOrder::Write { path } if path.as_str() == "full" => {
+                guest.can_go_on = false;
+                FilesAnswer::Refused(FilesRefusal::NoSpace)
+            }
             FilesOrder::Write { path } => {
                 let content = String::from_utf8(read(content)?)?;
                 guest.kept.push(format!("{path}={content}"));
@@ -396,8 +409,6 @@ impl Runner for ScriptedRunner {
             FilesOrder::List(_) => FilesAnswer::Listed(ListedFiles::default()),
             FilesOrder::Remove { .. } => FilesAnswer::Refused(FilesRefusal::NotFound),
         };
-        let is_refused = matches!(answer, FilesAnswer::Refused(_));
-        guest.can_go_on = !(is_refused && order.changes());
         let outcome =
             RunOutcome::of_files(RunUsage { wall_time: watch.wall_time(), ..RunUsage::default() });
         Ok(TurnEnd { outcome, output: serde_json::to_vec(&answer)?, can_go_on: guest.can_go_on })

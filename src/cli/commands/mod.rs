@@ -2,6 +2,7 @@
 
 pub(crate) mod blobs;
 pub(crate) mod conformance;
+mod diagnosis;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 pub(crate) mod fuel_profile;

@@ -43,6 +43,12 @@ impl Answer {
         self.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
     }
 
+    /// The message of the JSON-RPC error that the body must be.
+    pub(crate) fn message(&self) -> String {
+        let body = self.json();
+        RpcError::of(&body).unwrap_or_else(|| panic!("no error: {body}")).message
+    }
+
     /// Code, kind and id of the JSON-RPC error that the body must be.
     pub(crate) fn error(&self) -> (i64, String, Value) {
         let body = self.json();

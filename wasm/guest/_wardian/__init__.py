@@ -30,8 +30,9 @@ the program and answers with exactly one of RETURNED and RAISED:
   `amendments`: changes to library modules that assume 64-bit positions, with `counting` and
   `library`; `patches`: changes to packages, with the codecs for pictures and tables;
 - `cells`: the cells of a session in the place of one program, with `display`, `magics` and `notebook`
-  (what IPython offers them), `asking`: what a cell waits for, and `forks`: a state that is continued
-  a second time;
+  (what IPython offers them), `asking`: what a cell waits for, `called_tools` and `tool_schemas`: the tools of its
+  caller as functions, and `forks`: a state that is continued a second time;
+- `whole_programs`: runs that may wait for their caller, as the only cell of a session;
 - `rehearsal`: runs while the image is built;
 - `places`: paths;
 - `errors`: error numbers of Linux;

@@ -16,10 +16,11 @@ import asyncio
 import builtins
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from _wardian import door, library, result
+from _wardian import door, event_loop, library, result
 
 ROUND_MAX = 256
 """Most requests of one turn, as the host takes them. Others wait for the next one."""
@@ -33,16 +34,21 @@ PROMPT_MAX = 16 << 10
 ROUND_BYTES_MAX = 1 << 20
 """Most bytes of the requests of one turn, as the host takes them."""
 
-_WAITS, _ASKS = door.CELL + b"\3", door.CELL + b"\4"
+QUIET_MAX = 30.0
+"""Most seconds for which a program that waits for its caller goes on waiting for connections on which
+nothing happens."""
+
+_WAITS, _ASKS, _TELLS = (door.CELL + operation for operation in (b"\3", b"\4", b"\5"))
+_now = time.monotonic
 _encode_text: Any = json.encoder.encode_basestring
 
 
 class ToolError(Exception):
-    """A tool has failed, as the caller says. `tool` is its name."""
+    """A tool has failed, or its arguments or output are not what its schemas say. `tool` is its name."""
 
     def __init__(self, message: str, tool: str | None = None) -> None:
         super().__init__(message)
-        self.tool = tool
+        self.message, self.tool = message, tool
 
 
 ToolError.__module__ = "runtime.tools"
@@ -57,62 +63,52 @@ class _Request:
         self.content, self.tool, self.future = content, tool, future
 
 
-class Tool:
-    """A tool of the caller. Awaiting a call of it gives its output, which is JSON data.
-
-    Raises:
-        ToolError: The tool has failed.
-        TypeError: The arguments are not JSON data, or have no names.
-    """
-
-    def __init__(self, declared: dict[str, Any]) -> None:
-        self.name: str = declared["name"]
-        self.input_schema: Any = declared.get("input_schema")
-        self.__name__ = self.__qualname__ = identifier(self.name)
-        self.__doc__ = declared.get("description") or f"The tool {self.name} of the caller."
-
-    async def __call__(self, /, *unnamed: Any, **arguments: Any) -> Any:
-        return await _answer(self._content(unnamed, arguments), self.name)
-
-    def now(self, /, *unnamed: Any, **arguments: Any) -> Any:
-        """Calls the tool from a function that cannot `await`."""
-        return _answer_now(self._content(unnamed, arguments), self.name)
-
-    def _content(self, unnamed: tuple[Any, ...], arguments: dict[str, Any]) -> bytes:
-        if unnamed:
-            raise TypeError(
-                f"the arguments of tools have names: `await tools.{self.__name__}(name=value)`"
-            )
-        encoded = result.to_json(arguments, "arguments")
-        if len(encoded) > ARGUMENTS_MAX:
-            raise ValueError(
-                f"the arguments have {len(encoded)} bytes of JSON, and at most {ARGUMENTS_MAX} are "
-                f"possible; write them to a blob with `runtime.blobs` and pass its id"
-            )
-        name = _encode_text(self.name).encode()
-        return b'"tool":{"name":%b,"arguments":%b}' % (name, encoded)
-
-    def __repr__(self) -> str:
-        return f"<tool {self.name}>"
+names: set[str] = set()
+"""The names of the tools of the present call. `called_tools` keeps what else is known of them."""
 
 
-tools: dict[str, Tool] = {}
-"""The tools of the present cell, by their names as identifiers."""
+def _describe_none() -> str:
+    return "the call has declared none"
+
+
+describe_declared: Callable[[], str] = _describe_none
+"""Says in a message which tools there are; `called_tools` knows that."""
 
 _pending: dict[int, _Request] = {}
 _count = 0
 _loop: Callable[[], asyncio.AbstractEventLoop] | None = None
 
 
-def identifier(name: str) -> str:
-    """The name of a tool as an attribute: signs other than letters and digits become underscores."""
-    return "".join(sign if sign.isalnum() else "_" for sign in name)
+async def ask_tool(name: str, arguments: dict[str, Any]) -> Any:
+    """Calls a tool of the caller, and returns its output, which is JSON data.
+
+    Raises:
+        ToolError: The tool has failed, or the call has not declared it.
+        TypeError: The arguments are not JSON data.
+    """
+    return await _answer(_call(name, arguments), name)
 
 
-def declare(declared: Iterable[dict[str, Any]]) -> None:
-    """Makes these the tools of the cells from now on."""
-    tools.clear()
-    tools.update((identifier(one["name"]), Tool(one)) for one in declared)
+def ask_tool_now(name: str, arguments: dict[str, Any]) -> Any:
+    """As `ask_tool`, for a function that cannot `await`."""
+    return _answer_now(_call(name, arguments), name)
+
+
+def unknown(name: str) -> ToolError:
+    """The error for a tool that the call has not declared."""
+    return ToolError(f"there is no tool {name!r}; {describe_declared()}", name)
+
+
+def _call(name: str, arguments: dict[str, Any]) -> bytes:
+    if name not in names:
+        raise unknown(name)
+    encoded = result.to_json(arguments, "arguments")
+    if len(encoded) > ARGUMENTS_MAX:
+        raise ValueError(
+            f"the arguments have {len(encoded)} bytes of JSON, and at most {ARGUMENTS_MAX} are "
+            f"possible; write them to a blob with `runtime.blobs` and pass its id"
+        )
+    return b'"tool":{"name":%b,"arguments":%b}' % (_encode_text(name).encode(), encoded)
 
 
 async def ask_input(prompt: object = "", hidden: bool = False) -> str:
@@ -153,12 +149,13 @@ async def _answer(content: bytes, tool: str | None) -> Any:
     if _loop is None or not can_ask():
         raise RuntimeError("only the cells of a session can ask their caller: call with `session`")
     loop = asyncio.get_running_loop()
-    if loop is not _loop():
-        return _answer_now(content, tool)  # the loop runs within a function
+    if loop is not _loop() and not _watch(loop):
+        return _answer_now(content, tool)
     future: asyncio.Future[Any] = loop.create_future()
     _count += 1
     number = _count
     _pending[number] = _Request(content, tool, future)
+    _tell(number, content)
     try:
         return await future
     finally:
@@ -171,9 +168,7 @@ def _answer_now(content: bytes, tool: str | None) -> Any:
     if not can_ask():
         raise RuntimeError("only the cells of a session can ask their caller: call with `session`")
     _count += 1
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()  # whoever answers has to see it
+    _show_output()
     [answer] = door.ask_json(b'%b[{"number":%d,%b}]' % (_ASKS, _count, content))
     if answer.get("interrupt"):
         raise KeyboardInterrupt
@@ -181,6 +176,47 @@ def _answer_now(content: bytes, tool: str | None) -> Any:
     if error is None:
         return _checked(tool, answer.get("output"))
     raise _failure(tool, error)
+
+
+def _tell(number: int, content: bytes) -> None:
+    """Tells a caller that hears along what is asked. It comes with the end of the turn, too."""
+    try:
+        _show_output()
+        door.ask(b'%b{"number":%d,%b}' % (_TELLS, number, content))
+    except Exception:  # the run has made too many calls; the end of the turn says so
+        pass
+
+
+def _show_output() -> None:
+    """Writes out what was printed: whoever answers has to see it."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+
+
+def _watch(loop: Any) -> bool:
+    """Lets a loop that runs within a function, as that of `asyncio.run`, ask when nothing else in it can
+    go on. Its native stack is not empty, so the turn ends in the middle of a host call. False for a loop
+    of the program's own."""
+    if not isinstance(loop, event_loop.SandboxEventLoop):
+        return False
+    selector: Any = loop._selector  # type: ignore[attr-defined]
+    if selector.idle is None:
+        selector.idle, selector.last_event = (lambda linked: _hold(loop, linked)), _now()
+    return True
+
+
+def _hold(loop: Any, has_connections: bool) -> float | None:
+    """Asks for all that this loop waits for, in the middle of a call."""
+    if not is_asked(loop):
+        return None
+    if has_connections and not is_all(loop):
+        rest: float = loop._selector.last_event + QUIET_MAX - _now()
+        if rest > 0:
+            return rest
+    _show_output()
+    settle(door.ask_json(_ASKS + _round(loop)))
+    return 0.0
 
 
 def is_asked(loop: asyncio.AbstractEventLoop) -> bool:
@@ -193,7 +229,7 @@ def _is_open(request: _Request, loop: asyncio.AbstractEventLoop) -> bool:
     declares it again."""
     if request.future.done() or request.future.get_loop() is not loop:
         return False
-    return request.tool is None or any(request.tool == tool.name for tool in tools.values())
+    return request.tool is None or request.tool in names
 
 
 def is_all(loop: asyncio.AbstractEventLoop) -> bool:
@@ -216,6 +252,10 @@ def _waits(future: Any, asked: set[int], seen: set[int]) -> bool:
 
 def round_of(loop: asyncio.AbstractEventLoop) -> bytes:
     """The report of a turn that ends because its loop waits for answers."""
+    return _WAITS + _round(loop)
+
+
+def _round(loop: asyncio.AbstractEventLoop) -> bytes:
     parts: list[bytes] = []
     length = 0
     for number, request in _pending.items():
@@ -226,7 +266,7 @@ def round_of(loop: asyncio.AbstractEventLoop) -> bytes:
         if parts and (len(parts) >= ROUND_MAX or length > ROUND_BYTES_MAX):
             break
         parts.append(part)
-    return _WAITS + b"[%b]" % b",".join(parts)
+    return b"[%b]" % b",".join(parts)
 
 
 def settle(
@@ -335,7 +375,7 @@ def _prompt_of(prompt: str = "Password: ", stream: Any = None, **options: Any) -
 def forget() -> None:
     """Forgets tools and requests; for rehearsals and tests."""
     global _count, _loop
-    tools.clear()
+    names.clear()
     _pending.clear()
     _count, _loop = 0, None
     library.ask_hidden = None

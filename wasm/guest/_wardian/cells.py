@@ -26,6 +26,7 @@ from typing import Any
 from _wardian import (
     advice,
     asking,
+    called_tools,
     conversion,
     display,
     door,
@@ -49,10 +50,6 @@ SOURCES_MAX = 4 << 20
 
 PASSES_MAX = 64
 """Most steps of the event loop at the end of a cell, for tasks that need not wait."""
-
-QUIET_MAX = 30.0
-"""Most seconds for which a cell that waits for its caller goes on waiting for connections on which
-nothing happens. They are closed then."""
 
 WAITS = object()
 """In the place of a value: the cell waits for its caller."""
@@ -80,6 +77,7 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None  # the cell, if it waits for its caller
         self._timing: magics.Timing | None = None  # of that cell
+        self.has_displays = True
         self.namespace.update(
             __builtins__=builtins,
             ainput=runtime_tools.input,
@@ -108,9 +106,9 @@ class Session:
             self.namespace["args"] = job["args"]
         declared = job["cell"].get("tools")
         if declared is not None or "answers" not in job["cell"]:
-            asking.declare(declared or ())
+            called_tools.declare(declared or ())
         if declared:
-            self.namespace.setdefault("tools", runtime_tools)
+            self.namespace.setdefault("tools", called_tools.root)
 
     def note_source(self, number: int, source: str) -> str:
         """Keeps the source of a cell, and returns the name of its file in tracebacks."""
@@ -133,15 +131,15 @@ class Session:
                 _show_lines(number, source)
 
     def note_value(self, number: int, value: Any) -> None:
-        """Makes a value `_`, unless the program uses these names for something else."""
+        """Keeps a value in `Out`, and makes it `_` unless the program uses these names for something else."""
+        self.values[number] = value
+        while len(self.values) > len(_LAST):
+            del self.values[next(iter(self.values))]
         namespace = self.namespace
         if any(namespace.get(name) is not one for name, one in zip(_LAST, self.last, strict=True)):
             return
         self.last = [value, *self.last[:-1]]
         namespace.update(zip(_LAST, self.last, strict=True))
-        self.values[number] = value
-        while len(self.values) > len(_LAST):
-            del self.values[next(iter(self.values))]
 
     def run(self, source: str, name: str) -> Any:
         """Runs the source of a cell, and returns the value of its last expression, or `WAITS`.
@@ -229,6 +227,32 @@ class Session:
                     task.exception()  # it is reported
             raise
 
+    def report_of(self, job: dict[str, Any]) -> bytes:
+        """Runs the cell, or goes on with it, and returns the report of its value or of its requests."""
+        number, answers = job["cell"]["number"], job["cell"].get("answers")
+        try:
+            if answers is None:
+                source = _source_of(job)
+                value = self.run(source, self.note_source(number, source))
+            else:
+                asking.settle(answers, self._task)
+                value = self.go_on()
+        except SystemExit as stop:  # it ends the cell, not the session
+            if stop.code is not None and (not isinstance(stop.code, int) or stop.code != 0):
+                raise
+            value = None
+        if value is WAITS:
+            timers.end()
+            return asking.round_of(self.loop)
+        if value is not None:
+            self.note_value(number, value)
+        threads.settle()
+        self.let_tasks_run()
+        timers.end()
+        display.show_value(value, job["cell"].get("shows_value", False))
+        display.show_open_figures()
+        return conversion.shown(value, job["strict_output"])
+
     def _rest(self, has_connections: bool) -> float | None:
         """How long the loop may wait for connections and timers. Stops it if a cell waits for its caller,
         and for nothing else that could go on meanwhile: timers go on afterwards."""
@@ -236,7 +260,7 @@ class Session:
         if not asking.is_asked(loop):
             return None
         if has_connections and not asking.is_all(loop):
-            rest: float = loop._selector.last_event + QUIET_MAX - _now()
+            rest: float = loop._selector.last_event + asking.QUIET_MAX - _now()
             if rest > 0:
                 return rest
         loop.stop()
@@ -345,7 +369,7 @@ def run(job: dict[str, Any]) -> None:
             forks.become_child(job["seed"])
             door.ask(door.CELL + b"\2")
         signals.allow_interrupts()
-        report = _ended(_session, job)
+        report = _session.report_of(job)
         signals.hold_interrupts()
     except BaseException as exception:
         while True:
@@ -364,39 +388,21 @@ def _begun(job: dict[str, Any]) -> Session:
     """The session of the first cell."""
     runner.prepare(job)
     sys.argv = [""]
-    session = Session()
-    event_loop.lend_loop(lambda: session.loop)
+    session = new_program() if job["cell"].get("program") else Session()
     asking.install(lambda: session.loop)
-    display.install()
-    notebook.install()
+    if session.has_displays:
+        event_loop.lend_loop(lambda: session.loop)
+        display.install()
+        notebook.install()
     return session
 
 
-def _ended(session: Session, job: dict[str, Any]) -> bytes:
-    """Runs the cell, or goes on with it, and returns the report of its value or of its requests."""
-    number, answers = job["cell"]["number"], job["cell"].get("answers")
-    try:
-        if answers is None:
-            source = _source_of(job)
-            value = session.run(source, session.note_source(number, source))
-        else:
-            asking.settle(answers, session._task)
-            value = session.go_on()
-    except SystemExit as stop:  # it ends the cell, not the session
-        if stop.code is not None and (not isinstance(stop.code, int) or stop.code != 0):
-            raise
-        value = None
-    if value is WAITS:
-        timers.end()
-        return asking.round_of(session.loop)
-    if value is not None:
-        session.note_value(number, value)
-    threads.settle()
-    session.let_tasks_run()
-    timers.end()
-    display.show_value(value)
-    display.show_open_figures()
-    return conversion.shown(value, job["strict_output"])
+def _no_programs() -> Session:
+    raise RuntimeError("there are no programs that wait in this image")
+
+
+new_program: Callable[[], Session] = _no_programs
+"""The session of a whole program, which `whole_programs` provides."""
 
 
 def _source_of(job: dict[str, Any]) -> str:
@@ -444,7 +450,8 @@ def _let_tasks_run() -> None:
 
 
 def _show_figures_of_failed() -> None:
-    if not isinstance(sys.last_value, MemoryError):
+    has_displays = _session is None or _session.has_displays
+    if has_displays and not isinstance(sys.last_value, MemoryError):
         display.show_open_figures()
 
 
@@ -453,6 +460,7 @@ def forget() -> None:
     global _session
     _session = None
     asking.forget()
+    called_tools.forget()
     signals.allow_interrupts()
     notebook.remove()
     event_loop.lend_loop(None)

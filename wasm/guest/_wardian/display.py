@@ -30,6 +30,9 @@ PARTS_MAX = 16
 _NEW = 0xFFFFFFFF
 _SHOW, _CLEAR = door.CELL + b"\0", door.CELL + b"\1"
 
+VALUE = "application/vnd.wardian.value+json"
+"""The kind of an empty form that marks the value of a cell, if the host wants it whatever it is."""
+
 _METHODS = (
     ("text/html", "_repr_html_"),
     ("image/svg+xml", "_repr_svg_"),
@@ -159,15 +162,18 @@ def clear_output(wait: bool = False) -> None:
         _count, _is_full = 0, False
 
 
-def show_value(value: Any) -> None:
-    """Displays the value of a cell if it has a form that is more than its text."""
-    if value is None or type(value) in _PLAIN or not _has_rich_form(value):
+def show_value(value: Any, marks: bool = False) -> None:
+    """Displays the value of a cell if it has a form that is more than its text; one that is marked as the
+    value is displayed as text alone, too."""
+    if value is None or not marks and (type(value) in _PLAIN or not _has_rich_form(value)):
         return
     try:
         if _is_figure(value) and figures.is_shown(value):
             return
         forms = forms_of(value)
-        if forms is not None and forms.keys() - {"text/plain"}:
+        if forms is not None and marks:
+            _show({VALUE: {}} | forms)
+        elif forms is not None and forms.keys() - {"text/plain"}:
             _show(forms)
     except MemoryError:
         raise

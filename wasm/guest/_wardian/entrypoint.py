@@ -50,20 +50,26 @@ def call(function: Callable[..., Any], args: dict[str, Any]) -> Any:
     Raises:
         TypeError: The parameters cannot be filled; the message lists them.
     """
+    value = called(function, args)
+    if event_loop.is_awaitable(value):
+        return event_loop.run(value)
+    return value
+
+
+def called(function: Callable[..., Any], args: dict[str, Any]) -> Any:
+    """As `call`, but does not await.
+
+    Raises:
+        TypeError: The parameters cannot be filled; the message lists them.
+    """
     if type(function) is FunctionType and not hasattr(function, "__wrapped__"):
         code = function.__code__
         parameters = code.co_argcount + code.co_kwonlyargcount
         if parameters == 1 and code.co_argcount:
-            value = function(args)
-        elif not parameters and not code.co_flags & _VARIADIC:
-            value = function()
-        else:
-            value = _call_by_signature(function, args)
-    else:
-        value = _call_by_signature(function, args)
-    if event_loop.is_awaitable(value):
-        return event_loop.run(value)
-    return value
+            return function(args)
+        if not parameters and not code.co_flags & _VARIADIC:
+            return function()
+    return _call_by_signature(function, args)
 
 
 def _call_by_signature(function: Callable[..., Any], args: dict[str, Any]) -> Any:

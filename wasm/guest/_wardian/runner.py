@@ -9,13 +9,14 @@ import os
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 from _wardian import (
     conversion,
     door,
     entrypoint,
+    event_loop,
     failure,
     figures,
     importer,
@@ -68,7 +69,7 @@ def run() -> None:
         _kept.append(exception)
         report = failure.raised(exception)
         _finish_threads()
-    _finish()
+    finish()
     send(report)
 
 
@@ -135,18 +136,56 @@ def _execute_code(job: dict[str, Any], source: str, file_name: str) -> tuple[Any
     trace.remember_source(file_name, source)
     name, args = job["entrypoint"], job["args"]
     ended = script.run(source, file_name, name, args)
-    if ended.has_run:
+    function = _left_to_call(ended, name, file_name)
+    if function is None:
         return ended.value, ended.is_last
-    if name is None:
-        if script.lacks_main(ended.namespace):
-            return None, False
-        name = "main"
-    function = entrypoint.find(ended.namespace, name, file_name)
     return entrypoint.call(function, args), False
+
+
+def in_steps(
+    job: dict[str, Any], given: Mapping[str, Any]
+) -> Generator[Awaitable[Any], Any, tuple[Any, bool]]:
+    """As the execution of a program, but yields what is to be awaited. The module of code begins with the
+    names in `given`."""
+    program = job["program"]
+    if program.get("code") is not None:
+        return (yield from _code_in_steps(job, given))
+    function = _function_of_skill(job, program["skill"]["name"])
+    value = entrypoint.called(function, job["args"])
+    return (yield value) if event_loop.is_awaitable(value) else value, False
+
+
+def _code_in_steps(
+    job: dict[str, Any], given: Mapping[str, Any]
+) -> Generator[Awaitable[Any], Any, tuple[Any, bool]]:
+    code = job["program"]["code"]
+    source, file_name = script.cleaned(code["source"]), code["file_name"]
+    trace.remember_source(file_name, source)
+    name, args = job["entrypoint"], job["args"]
+    ended = yield from script.steps(source, file_name, name, args, given)
+    function = _left_to_call(ended, name, file_name)
+    if function is None:
+        return ended.value, ended.is_last
+    value = entrypoint.called(function, args)
+    return (yield value) if event_loop.is_awaitable(value) else value, False
+
+
+def _left_to_call(
+    ended: script.Ended, name: str | None, file_name: str
+) -> Callable[..., Any] | None:
+    """The function that is to be called after its module has run. `None` for a script."""
+    if ended.has_run or (name is None and script.lacks_main(ended.namespace)):
+        return None
+    return entrypoint.find(ended.namespace, name or "main", file_name)
 
 
 def _execute_skill(job: dict[str, Any], name: str) -> Any:
     """Imports a skill's entrypoint file and calls its export."""
+    return entrypoint.call(_function_of_skill(job, name), job["args"])
+
+
+def _function_of_skill(job: dict[str, Any], name: str) -> Callable[..., Any]:
+    """Imports a skill's entrypoint file and returns its export."""
     mounted = next((skill for skill in job["skills"] if skill["name"] == name), None)
     if mounted is None or mounted["entrypoint"] is None:
         raise EntrypointNotFound(f"the skill `{name}` has no code to run")
@@ -159,8 +198,7 @@ def _execute_skill(job: dict[str, Any], name: str) -> Any:
     module = importer.import_skill(name)
     _modules["__main__"] = module
     export = job["entrypoint"] or mounted["entrypoint"]["export"]
-    function = entrypoint.find(module.__dict__, export, path)
-    return entrypoint.call(function, job["args"])
+    return entrypoint.find(module.__dict__, export, path)
 
 
 def _finish_threads() -> None:
@@ -171,7 +209,7 @@ def _finish_threads() -> None:
         pass
 
 
-def _finish() -> None:
+def finish() -> None:
     """Runs the exit handlers and flushes the streams, even if the program has replaced them."""
     try:
         if _exit_handlers():

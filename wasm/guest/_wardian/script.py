@@ -16,11 +16,12 @@ from __future__ import annotations
 import __future__
 
 import ast
+import asyncio
 import builtins
 import re
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Awaitable, Coroutine, Generator, Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -65,52 +66,188 @@ def cleaned(source: str) -> str:
     return source
 
 
+class _Prepared:
+    """A module that is about to run."""
+
+    __slots__ = ("args", "calls", "code", "ended", "is_called", "last")
+
+    def __init__(
+        self, source: str, file_name: str, entrypoint: str | None, args: dict[str, Any]
+    ) -> None:
+        is_called = entrypoint is not None or bool(args)
+        name = entrypoint or "main"
+        code = _compiled(source, file_name)
+        functions = _functions(code, name)
+        if not functions and name not in code.co_names:
+            # Without such a function the code is a script, also with arguments; it has them as `args`.
+            is_called = entrypoint is not None
+        last = None
+        if is_called:
+            if name in code.co_names and functions:
+                code = _without_own_calls(source, file_name, name) or code
+                functions = _functions(code, name)
+        elif not functions:
+            code, last = _split(source, file_name, code)
+
+        module = ModuleType("main" if is_called else "__main__")
+        namespace = module.__dict__
+        namespace["__builtins__"] = builtins
+        namespace["__file__"] = f"{places.WORKSPACE}/{file_name}"
+        if not is_called:
+            namespace["args"] = args
+        _modules["__main__"] = _modules[module.__name__] = module
+        sys.argv = [file_name]
+        self.args, self.is_called = args, is_called
+        self.code, self.last = code, last
+        self.ended = Ended(namespace)
+        # The module may call a function other than `main` for other purposes.
+        self.calls = _Calls(functions if name == "main" else [])
+
+    def await_run(self, source: str, file_name: str) -> None:
+        """Makes an only `asyncio.run(...)` outside of functions an `await`, which can wait for the caller
+        without a worker. A loop that runs in another one is not possible, so there may be no second."""
+        flags = AWAIT | (self.code.co_flags & FUTURES)
+        tree = _compile(source, file_name, "exec", ast.PyCF_ONLY_AST | flags, True)
+        transformer = _AwaitRun()
+        tree = transformer.visit(tree)
+        if not transformer.is_done:
+            return
+        last = None
+        with warnings.catch_warnings(action="ignore"):  # the source has given its warnings
+            if self.last is not None:
+                last = ast.Expression(tree.body.pop().value)
+                self.last = _compile(last, file_name, "eval", flags, True)
+            self.code = _compile(tree, file_name, "exec", flags, True)
+
+    def together(self) -> Coroutine[Any, Any, Any] | None:
+        """The code and its last expression in one loop, if one of them awaits: the expression may await
+        tasks of the code. `None` otherwise."""
+        if self.last is None or not (self.code.co_flags | self.last.co_flags) & COROUTINE:
+            return None
+        return _together(self.code, self.last, self.ended.namespace)
+
+    def note_value(self, value: Any) -> None:
+        self.ended.value = value
+        self.ended.has_run = self.ended.is_last = True
+
+    def note_exit(self, stop: SystemExit) -> None:
+        """Takes an exit for the end of a script that has not failed.
+
+        Raises:
+            SystemExit: It is another one.
+        """
+        if self.is_called or not _is_success(stop.code, self.calls):
+            raise stop
+        self.ended.has_run = True
+
+    def end(self) -> Ended:
+        if self.calls.count and not self.args:
+            self.ended.has_run = True
+            self.ended.value = self.calls.value
+        return self.ended
+
+
 def run(source: str, file_name: str, entrypoint: str | None, args: dict[str, Any]) -> Ended:
     """Runs the module; afterwards its entrypoint may still have to be called.
 
     Raises:
         BaseException: The exception that the code raised.
     """
-    is_called = entrypoint is not None or bool(args)
-    name = entrypoint or "main"
-    code = _compiled(source, file_name)
-    functions = _functions(code, name)
-    if not functions and name not in code.co_names:
-        # Without such a function the code is a script, also with arguments; it has them as `args`.
-        is_called = entrypoint is not None
-    last = None
-    if is_called:
-        if name in code.co_names and functions:
-            code = _without_own_calls(source, file_name, name) or code
-            functions = _functions(code, name)
-    elif not functions:
-        code, last = _split(source, file_name, code)
-
-    module = ModuleType("main" if is_called else "__main__")
-    namespace = module.__dict__
-    namespace["__builtins__"] = builtins
-    namespace["__file__"] = f"{places.WORKSPACE}/{file_name}"
-    if not is_called:
-        namespace["args"] = args
-    _modules["__main__"] = _modules[module.__name__] = module
-    sys.argv = [file_name]
-    ended = Ended(namespace)
-    # The module may call a function other than `main` for other purposes.
-    calls = _Calls(functions if name == "main" else [])
+    module = _Prepared(source, file_name, entrypoint, args)
+    namespace = module.ended.namespace
     try:
-        with calls:
-            _perform(code, namespace)
-            if last is not None:
-                ended.value = _perform(last, namespace)
-                ended.has_run = ended.is_last = True
+        with module.calls:
+            together = module.together()
+            if together is not None:
+                module.note_value(event_loop.run(together))
+            else:
+                _perform(module.code, namespace)
+                if module.last is not None:
+                    module.note_value(_perform(module.last, namespace))
     except SystemExit as stop:
-        if is_called or not _is_success(stop.code, calls):
-            raise
-        ended.has_run = True
-    if calls.count and not args:
-        ended.has_run = True
-        ended.value = calls.value
-    return ended
+        module.note_exit(stop)
+    return module.end()
+
+
+def steps(
+    source: str,
+    file_name: str,
+    entrypoint: str | None,
+    args: dict[str, Any],
+    given: Mapping[str, Any],
+) -> Generator[Awaitable[Any], Any, Ended]:
+    """As `run`, but yields what is to be awaited. The module begins with the names in `given`.
+
+    Raises:
+        BaseException: The exception that the code raised.
+    """
+    module = _Prepared(source, file_name, entrypoint, args)
+    if not module.is_called and source.count("asyncio.run(") == 1 and "run_until" not in source:
+        module.await_run(source, file_name)
+    namespace = module.ended.namespace
+    namespace.update(given)
+    namespace[_AWAITED] = _awaited_run
+    try:
+        with module.calls:
+            together = module.together()
+            if together is not None:
+                module.note_value((yield together))
+            else:
+                yield from _stepped(module.code, namespace)
+                if module.last is not None:
+                    module.note_value((yield from _stepped(module.last, namespace)))
+    except SystemExit as stop:
+        module.note_exit(stop)
+    return module.end()
+
+
+def _stepped(
+    code: CodeType, namespace: dict[str, Any]
+) -> Generator[Awaitable[Any], Any, Any]:
+    value = _eval(code, namespace)
+    return (yield value) if code.co_flags & COROUTINE else value
+
+
+_AWAITED = "__awaited_run__"
+_run = asyncio.run
+
+
+class _AwaitRun(ast.NodeTransformer):
+    """Replaces `asyncio.run(x)` by `await __awaited_run__(asyncio.run, x)` outside of functions."""
+
+    def __init__(self) -> None:
+        self.is_done = False
+
+    def _leave(self, node: ast.AST) -> ast.AST:
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _leave
+    visit_Lambda = visit_GeneratorExp = _leave
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        if ast.unparse(node.func) != "asyncio.run" or len(node.args) != 1 or node.keywords:
+            return node
+        if isinstance(node.args[0], ast.Starred):
+            return node
+        self.is_done = True
+        function = ast.copy_location(ast.Name(_AWAITED, ast.Load()), node.func)
+        call = ast.copy_location(ast.Call(function, [node.func, *node.args], []), node)
+        return ast.copy_location(ast.Await(call), node)
+
+
+async def _awaited_run(function: Any, awaitable: Any) -> Any:
+    """Awaits what `asyncio.run` is called with. Its other tasks end with it."""
+    if function is not _run:
+        return function(awaitable)
+    before = asyncio.all_tasks()
+    try:
+        return await awaitable
+    finally:
+        others = asyncio.all_tasks() - before
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 def _functions(code: CodeType, name: str) -> list[CodeType]:
@@ -131,13 +268,22 @@ def _compiled(source: str, file_name: str) -> CodeType:
     try:
         return _compile(source, file_name, "exec", 0, True)
     except SyntaxError as error:
-        if "outside function" in str(error.msg) and ("await" in source or "async" in source):
+        # The same words for `await`, others for `async with`, `async for` and comprehensions.
+        if "outside" in str(error.msg) and ("await" in source or "async" in source):
             try:
                 return _compile(source, file_name, "exec", AWAIT, True)
             except SyntaxError:
                 pass
         advice.explain_syntax(error, source)
         raise
+
+
+async def _together(code: CodeType, last: CodeType, namespace: dict[str, Any]) -> Any:
+    value = _eval(code, namespace)
+    if code.co_flags & COROUTINE:
+        await value
+    value = _eval(last, namespace)
+    return await value if last.co_flags & COROUTINE else value
 
 
 def _perform(code: CodeType, namespace: dict[str, Any]) -> Any:

@@ -130,6 +130,7 @@ class Sandbox(unittest.TestCase):
         self.printed = self.complained = ""
         self.displayed: list[dict[str, Any]] = []
         self.reseeded = self.cells = 0
+        self.told: list[dict[str, Any]] = []
         self.requests: list[dict[str, Any]] = []
         self.asked: list[dict[str, Any]] = []
         self.held: list[dict[str, Any]] = []
@@ -223,6 +224,8 @@ class Sandbox(unittest.TestCase):
             return json.dumps(
                 [{"number": one["number"], **self.held.pop(0)} for one in self.requests]
             ).encode()
+        elif request[0] == 5:
+            self.told.append(json.loads(request[1:].decode(), parse_constant=self._refuse_constant))
         elif request[0] == 3:
             self.requests = json.loads(request[1:].decode(), parse_constant=self._refuse_constant)
             self.ends.append(("waits", self.requests))

@@ -69,7 +69,7 @@ class Tools(Sandbox):
         self.held = [{"output": 3}, {"error": "no"}, {"output": 4}]
         order = {"number": 1, "reseed": False, "tools": [{"name": "f"}]}
         source = (
-            "def call(n):\n    try:\n        return tools.f.now(n=n)\n"
+            "def call(n):\n    try:\n        return tools.f.sync(n=n)\n"
             "    except tools.ToolError as error:\n        return error.tool\n"
             "import asyncio\n[*map(call, (1, 2)), asyncio.run(tools.f())]"
         )
@@ -105,7 +105,7 @@ class Tools(Sandbox):
         self.assertEqual(self.answers({}, tools=[{"name": "g"}])[0], "waits")
         self.answers({})
         self.assertEqual(self.gives("from runtime import tools as t\ndir(t)"), [
-            "ToolError", "getpass", "input"
+            "ToolError", "call", "getpass", "input", "list", "search"
         ])  # fmt: skip
 
     def test_a_name_of_the_program_is_not_replaced(self):
@@ -191,7 +191,7 @@ class Tools(Sandbox):
         self.held = [{"interrupt": True}]
         order = {"number": 1, "reseed": False, "tools": [{"name": "f"}]}
         source = (
-            "def call():\n    try:\n        return tools.f.now()\n"
+            "def call():\n    try:\n        return tools.f.sync()\n"
             "    except KeyboardInterrupt:\n        return 'stopped'\ncall()"
         )
         self.assertEqual(self.run_code(source, cell=order), ("returned", "stopped"))

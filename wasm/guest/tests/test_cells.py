@@ -80,6 +80,9 @@ class State(Sandbox):
         self.gives("def _(text): return text.upper()")
         self.gives("1 + 1")
         self.assertEqual(self.gives("_('a')"), "A")
+        self.gives("for _ in range(3): pass")
+        self.gives("7 * 6")
+        self.assertEqual(self.gives("[_, Out[5]]"), [2, 42])
 
     def test_the_sources_that_are_kept_are_bounded(self):
         self.addCleanup(setattr, cells, "SOURCES_MAX", cells.SOURCES_MAX)

@@ -111,6 +111,25 @@ class Values(Sandbox):
             self.gives(source)
             self.assertEqual(self.displayed, [], source)
 
+    def test_a_value_is_marked_and_displayed_as_text_if_the_host_wants_it(self):
+        for number, (source, expected) in enumerate(
+            {
+                "[1, 'a']": [{display.VALUE: "{}", "text/plain": "[1, 'a']"}],
+                f"{RICH}display(1)\nrich._repr_png_ = rich._repr_json_ = None\nrich": [
+                    {"text/plain": "1"},
+                    {display.VALUE: "{}", "text/plain": "Rich()", "text/html": "<b>rich</b>"},
+                ],
+                "None": [],
+                "5;": [],
+            }.items(),
+            1,
+        ):
+            self.displayed = []
+            end, _ = self.run_code(
+                source, cell={"number": number, "reseed": False, "shows_value": True}
+            )
+            self.assertEqual((end, self.displayed), ("returned", expected), source)
+
     def test_a_value_that_cannot_be_displayed_is_returned_all_the_same(self):
         source = (
             "class S:\n"

@@ -90,6 +90,24 @@ class Scripts(Sandbox):
         source = "import asyncio\nasync def f(n):\n    await asyncio.sleep(0)\n    return n\n"
         self.assertEqual(self.returns(source + "await f(3)\n"), 3)
         self.assertEqual(self.returns(source + "x = await f(4)\nx + 1\n"), 5)
+        for statement in (
+            "async with asyncio.timeout(9):\n    x = 6\n",
+            "async for x in g():\n    x += 5\n",
+            "[x] = [x + 5 async for x in g()]\n",
+        ):
+            with self.subTest(statement):
+                given = "async def g():\n    yield 1\n"
+                self.assertEqual(self.returns(f"{source}{given}{statement}x\n"), 6)
+
+    def test_the_last_expression_awaits_tasks_of_the_code(self):
+        source = "import asyncio\nasync def f(n):\n    await asyncio.sleep(0)\n    return n\n"
+        for code in (
+            "task = asyncio.create_task(f(3))\nawait task",
+            "task = asyncio.create_task(f(3))\nawait asyncio.sleep(0)\nawait task",
+            "async with asyncio.TaskGroup() as group:\n    task = group.create_task(f(3))\ntask.result()",
+        ):
+            with self.subTest(code):
+                self.assertEqual(self.returns(source + code), 3)
 
     def test_a_script_may_end_itself(self):
         for stop in ["sys.exit()", "sys.exit(0)", "exit()", "quit()", "raise SystemExit"]:

@@ -7,13 +7,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from wardian import _inputs, _wire
+from wardian import _inputs, _signatures, _wire
 from wardian._wire import JsonObject
 from wardian.errors import WardianError
 from wardian.results import CallerRequest
 
 Function: TypeAlias = Callable[..., Any]
 """A function that answers requests, or for an `AsyncSession` also a coroutine function."""
+
+Tools: TypeAlias = Sequence[Function] | Mapping[str, Function]
+"""Tools, with the names of the functions or with others: `{"crm.search": search}`."""
 
 LONGEST_ERROR = 16_384
 """Characters of an error that the server accepts."""
@@ -25,9 +28,13 @@ LONGEST_DESCRIPTION = 4_096
 class Functions:
     """The functions that answer the requests of a cell: tools by their names, and one for lines."""
 
-    def __init__(self, tools: Sequence[Function], on_input: Function | None) -> None:
-        self._tools = {_name_of(tool): tool for tool in tools}
-        if len(self._tools) < len(tools):
+    def __init__(self, tools: Tools, on_input: Function | None) -> None:
+        if isinstance(tools, Mapping):
+            named = list(tools.items())
+        else:
+            named = [(_name_of(tool), tool) for tool in tools]
+        self._tools = dict(named)
+        if len(self._tools) < len(named):
             raise ValueError("two tools have the same name")
         self._on_input = on_input
 
@@ -37,8 +44,14 @@ class Functions:
         for name, tool in self._tools.items():
             note = inspect.getdoc(tool)
             one: JsonObject = {"name": name}
-            declared.append({**one, "description": note[:LONGEST_DESCRIPTION]} if note else one)
+            if note:
+                one["description"] = note[:LONGEST_DESCRIPTION]
+            declared.append({**one, **_signatures.schemas_of(tool)})
         return declared or None
+
+    def knows(self, request: CallerRequest) -> bool:
+        """True if there is a function for this request."""
+        return self._call(request) is not None
 
     def calls(self, requests: Sequence[CallerRequest]) -> list[Callable[[], Any]] | None:
         """The calls that answer these requests. `None` if there is no function for one of them: a
@@ -50,8 +63,12 @@ class Functions:
     def _call(self, request: CallerRequest) -> Callable[[], Any] | None:
         if request.kind == "tool":
             tool = self._tools.get(request.name or "")
-            return None if tool is None else partial(tool, **(request.arguments or {}))
+            return None if tool is None else partial(_called, tool, request.arguments or {})
         return None if self._on_input is None else partial(self._on_input, request.prompt or "")
+
+
+def _called(tool: Function, arguments: JsonObject) -> Any:
+    return tool(**_signatures.filled(tool, arguments))
 
 
 def _name_of(tool: Function) -> str:

@@ -27,6 +27,13 @@ class Reproducible(TypedDict, total=False):
     cache: bool
 
 
+class SessionSeed(TypedDict, total=False):
+    """The start of a reproducible session."""
+
+    seed: int
+    epoch: int
+
+
 class SessionChoice(TypedDict, total=False):
     """The session that code runs in, and under which conditions."""
 
@@ -99,6 +106,8 @@ class SessionOptions(TypedDict, total=False):
     input_blobs: Sequence[str | Blob | BlobAtPath]
     limits: Limits
     """Memory and workspace of the session. `timeout_ms` and `host_calls` are limits of a cell."""
+    reproducible: bool | SessionSeed
+    """Give each cell the same result, the same fuel and the same memory whenever it is repeated."""
     idle_ms: int
     """How long the session lives without a cell, if that is less than the server's setting."""
     max_age_ms: int

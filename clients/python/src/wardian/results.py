@@ -374,6 +374,8 @@ class SessionState:
     answers. `closed`: the session has ended with the cell."""
     reason: str | None
     """Why it was rolled back."""
+    state_digest: str | None
+    """The digest of the whole memory and the workspace after the cell, in a reproducible session."""
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -384,6 +386,7 @@ class SessionState:
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
             state=cast(CellState, _wire.text(raw, "state")),
             reason=_wire.text_or_none(raw, "reason"),
+            state_digest=_wire.text_or_none(raw, "state_digest"),
             raw=raw,
         )
 
@@ -427,7 +430,7 @@ class CallerRequest:
     """The arguments of the tool."""
     prompt: str | None
     """What the line is asked for with."""
-    hidden: bool
+    hidden: bool | None
     """Whether the line is not to be shown while it is typed."""
     raw: JsonObject = raw_field()
 
@@ -439,7 +442,7 @@ class CallerRequest:
             name=_wire.text_or_none(raw, "name"),
             arguments=_wire.object_or_none(raw, "arguments"),
             prompt=_wire.text_or_none(raw, "prompt"),
-            hidden=bool(_wire.flag_or_none(raw, "hidden")),
+            hidden=_wire.flag_or_none(raw, "hidden"),
             raw=raw,
         )
 

@@ -19,6 +19,7 @@ from wardian.jupyter import __main__ as command
 from wardian.jupyter import asides, syntax
 from wardian.jupyter.bundles import Bundle, bundle_of, json_text, place_of_value
 from wardian.jupyter.history import History, as_reply
+from wardian.jupyter.prints import SIZE_MAX, Prints
 from wardian.jupyter.remote import Remote, Settings
 from wardian.jupyter.syntax import Name
 from wardian.results import Display, DisplayPart, RunResult
@@ -355,3 +356,25 @@ def test_a_key_is_read_from_its_file(tmp_path: Path) -> None:
         assert [seen.method for seen in server.seen] == ["GET"]
     with pytest.raises(errors.InvalidSetting, match="key file"):
         _ = Remote(Settings(key_file=str(tmp_path))).client
+
+
+def test_texts_of_a_stream_are_joined() -> None:
+    published: list[tuple[str, str]] = []
+    arrived = threading.Event()
+
+    def publish(stream: str, text: str) -> None:
+        published.append((stream, text))
+        arrived.set()
+
+    with Prints(publish) as prints:
+        for stream, text in [("stdout", "a"), ("stdout", "b"), ("stderr", "c"), ("stdout", "d")]:
+            prints.add(stream, text)
+    assert published == [("stdout", "ab"), ("stderr", "c"), ("stdout", "d")]
+    # A text does not wait for the end of the cell, nor does a long one wait at all.
+    arrived.clear()
+    prints.add("stdout", "e")
+    assert arrived.wait(10) and published[3:] == [("stdout", "e")]
+    prints.add("stdout", "f" * SIZE_MAX)
+    assert len(published) == 5
+    prints.flush()
+    assert len(published) == 5

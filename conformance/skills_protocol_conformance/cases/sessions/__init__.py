@@ -1,5 +1,5 @@
 """Sessions: interpreters that several calls of run_code use one after another."""
 
-from . import cells, conditions, resources, session_files, trees
+from . import called_tools, cells, conditions, resources, session_files, trees
 
-__all__ = ["cells", "conditions", "resources", "session_files", "trees"]
+__all__ = ["called_tools", "cells", "conditions", "resources", "session_files", "trees"]

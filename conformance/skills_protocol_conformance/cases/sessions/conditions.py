@@ -1,5 +1,6 @@
 """Conditions of calls in sessions, and calls that are refused."""
 
+import re
 import threading
 import time
 
@@ -8,6 +9,7 @@ from ...session import Session
 from .live import CLOSED, UNKNOWN_ID, Interpreter, refusal, session_case, state_of, value_of
 
 CELLS = "Cells"
+REPRODUCIBLE = "Reproducible sessions"
 LIMITS = "Limits of sessions"
 
 
@@ -116,13 +118,12 @@ def order_strict(session):
 @session_case(
     "exclusive",
     LIMITS,
-    "`reproducible`, `detach`, `args`, `entrypoint` and `idempotency_key` exclude `session`.",
+    "`detach`, `args`, `entrypoint` and `idempotency_key` exclude `session`.",
 )
 def exclusive(session):
     """What a cell cannot have is refused by its name, in the first call and in later ones."""
     asked = {
         "detach": True,
-        "reproducible": True,
         "entrypoint": "main",
         "args": {},
         "idempotency_key": "conformance-of-sessions",
@@ -147,8 +148,28 @@ def first_call(session):
         for name, params in (
             ("input_blobs", {"input_blobs": [blob]}),
             ("mount_skills", {"mount_skills": ["skills.protocol.guide"]}),
+            ("reproducible", {"reproducible": True}),
             ("limits.memory_bytes", {"limits": {"memory_bytes": (300 << 20) + 65_536}}),
         ):
             kind, error = refusal(session, live.id, **params)
             expect_equal(kind, "invalid_params", f"`data.kind` of a call with `{name}`")
             expect_parameter(error, name)
+
+
+@session_case("reproducible", REPRODUCIBLE, "Equal cells give equal results, equal fuel and equal memory.")
+def reproducible(session):
+    """Sessions with one seed and equal cells have equal values and states; another seed, others."""
+    cells = ["import random\nFalse", "x = random.random()\nx", "x = None\nTrue"]
+
+    def course(seed):
+        with Interpreter(session, cells[0], reproducible={"seed": seed}) as live:
+            runs = [live.first, *(live.cell(code) for code in cells[1:])]
+        return [(value_of(run), state_of(run).get("state_digest")) for run in runs]
+
+    first = course(7)
+    for value, digest in first:
+        is_digest = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
+        expect(is_digest, f"`session.state_digest` is a SHA-256 in hexadecimal digits, got {shown(digest)}")
+    expect_equal(len({digest for _, digest in first}), len(cells), "the number of different states")
+    expect_equal(course(7), first, "the values and states of a session with the same seed")
+    expect(course(8)[1][0] != first[1][0], "a session with another seed draws another number")

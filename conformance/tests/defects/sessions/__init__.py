@@ -1,5 +1,5 @@
 """Defects of sessions."""
 
-from . import cells, requests, session_files
+from . import called_tools, cells, requests, session_files
 
-__all__ = ["cells", "requests", "session_files"]
+__all__ = ["called_tools", "cells", "requests", "session_files"]

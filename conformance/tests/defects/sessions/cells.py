@@ -1,5 +1,8 @@
 """Defects of cells and of the conditions of their calls."""
 
+import hashlib
+import uuid
+
 from ...refused import Refused, wrong
 from ..spoil import after, changed, defect, recovering, simple, without
 
@@ -192,7 +195,7 @@ refusing(
 )
 refusing(
     "a session that does not exist is a wrong parameter",
-    ["sessions.not-found", "sessions.closed", "sessions.delete", "sessions.tenants"],
+    ["sessions.not-found", "sessions.closed", "sessions.delete", "sessions.tenants", "sessions.tools-wait"],
     "session_not_found",
     lambda found: wrong("session"),
 )
@@ -229,16 +232,36 @@ def _(server):
     ]
 
 
-for _name in ("args", "detach", "entrypoint", "idempotency_key", "reproducible"):
+for _name in ("args", "detach", "entrypoint", "idempotency_key"):
 
     @defect(f"`{_name}` is ignored in cells", "sessions.exclusive")
     def _(server, name=_name):
         after(server, "not_in_cells", lambda names: [one for one in names if one != name])
 
 
-for _name in ("mount_skills", "input_blobs", "limits"):
+for _name in ("mount_skills", "input_blobs", "reproducible", "limits"):
 
     @defect(f"`{_name}` is ignored in later cells", "sessions.first-call")
     def _(server, name=_name):
         right = server.session_of
         server.session_of = lambda id, params: right(id, params if id == "new" else without(params, name))
+
+
+@defect("reproducible sessions draw what others draw", "sessions.reproducible")
+def _(server):
+    server.seed_of = lambda reproducible: uuid.uuid4().int if reproducible else None
+
+
+@defect("all seeds of sessions are one", "sessions.reproducible")
+def _(server):
+    server.seed_of = lambda reproducible: 7 if reproducible else None
+
+
+@defect("all states of a reproducible session have one digest", "sessions.reproducible")
+def _(server):
+    server.state_digest = lambda session: "0" * 64
+
+
+@defect("the digest of a state is that of its checkpoint", "sessions.reproducible")
+def _(server):
+    server.state_digest = lambda session: hashlib.sha256(session.head.id.encode()).hexdigest()

@@ -36,6 +36,11 @@ pub(crate) fn read_sessions(reader: &mut Reader, root: PathBuf) -> SessionSettin
                 usual.max_parked,
                 ByteCount::mebibytes(1)..=ByteCount::mebibytes(16 << 20),
             ),
+            max_images: reader.read_within(
+                "sessions.images",
+                usual.max_images,
+                ByteCount::mebibytes(1)..=ByteCount::mebibytes(16 << 20),
+            ),
             idle: reader.read_within("sessions.idle", usual.idle, shortest..=LONGEST),
             max_age: reader.read_within("sessions.max_age", usual.max_age, shortest..=LONGEST),
             longest_wait: reader.read_within(

@@ -20,8 +20,11 @@ pub(crate) trait KeepsGuests {
     /// True if this guest is open.
     fn keeps(&self, guest: GuestNumber) -> bool;
 
-    /// True if it keeps more for its guests than it may, besides their memory.
+    /// True if it keeps more for its guests than it may, or has more of their memory mapped.
     fn is_crowded(&self) -> bool;
+
+    /// True if it would be crowded with a further guest that is like the largest one.
+    fn is_full(&self) -> bool;
 
     /// True if a cell is held, so that the worker can serve nobody else.
     fn holds_cell(&self) -> bool;
@@ -38,6 +41,8 @@ pub(crate) struct HeldGuests<W> {
     /// The number of guests between two turns, and of those whose next turn waits.
     between: usize,
     awaiting: usize,
+    /// Counts guests that have no further turn.
+    gone: u64,
 }
 
 #[derive(Debug)]
@@ -77,6 +82,8 @@ struct Keeper<W> {
     in_turn: Option<GuestNumber>,
     /// True while a run or a turn has the worker.
     is_busy: bool,
+    /// True if the worker was full when it came back, and has closed no guest since.
+    is_full: bool,
     /// The worker, while it holds a cell. Otherwise it is idle or busy.
     reserved: Option<W>,
     /// The memory that its process took at the end of the last turn, without guests that were closed since.
@@ -103,7 +110,8 @@ pub(crate) struct FormerGuest<W> {
 
 impl<W> HeldGuests<W> {
     pub(crate) const fn new() -> Self {
-        Self { guests: BTreeMap::new(), keepers: BTreeMap::new(), uses: 0, between: 0, awaiting: 0 }
+        let keepers = BTreeMap::new();
+        Self { guests: BTreeMap::new(), keepers, uses: 0, between: 0, awaiting: 0, gone: 0 }
     }
 
     /// The number of guests, in a turn or between two.
@@ -114,6 +122,11 @@ impl<W> HeldGuests<W> {
     /// The number of guests between two turns.
     pub(crate) const fn between_turns(&self) -> usize {
         self.between
+    }
+
+    /// The number of guests so far that were closed, given up or lost.
+    pub(crate) const fn gone(&self) -> u64 {
+        self.gone
     }
 
     /// True if a turn of one of them waits in the queue.
@@ -129,6 +142,12 @@ impl<W> HeldGuests<W> {
     /// The number of guests that this worker keeps.
     pub(crate) fn count_of(&self, worker: WorkerId) -> usize {
         self.keepers.get(&worker).map_or(0, |keeper| keeper.guests)
+    }
+
+    /// True if this worker can keep no further guest: it keeps so many, or has no room for their memory.
+    pub(crate) fn is_full(&self, worker: WorkerId, most: usize) -> bool {
+        let is_full = |keeper: &Keeper<W>| keeper.is_full || keeper.guests >= most;
+        self.keepers.get(&worker).is_some_and(is_full)
     }
 
     /// The workers that keep guests.
@@ -196,10 +215,10 @@ impl<W> HeldGuests<W> {
         }
     }
 
-    /// Notes that no run has this worker any more.
-    pub(crate) fn take_back(&mut self, worker: WorkerId) {
+    /// Notes that no run has this worker any more, and whether it is full.
+    pub(crate) fn take_back(&mut self, worker: WorkerId, is_full: bool) {
         if let Some(keeper) = self.keepers.get_mut(&worker) {
-            keeper.is_busy = false;
+            (keeper.is_busy, keeper.is_full) = (false, is_full);
         }
     }
 
@@ -253,14 +272,16 @@ impl<W> HeldGuests<W> {
     }
 
     /// The guest that was used longest ago, among those that may be given up and in whose worker
-    /// `is_wanted` holds, and its memory.
+    /// `is_wanted` holds, and its memory. One that holds a cell comes after all others: they cost their
+    /// sessions a resume, and it costs its own the cell.
     pub(crate) fn stalest(
         &self,
         is_wanted: impl Fn(WorkerId) -> bool,
     ) -> Option<(GuestNumber, u64)> {
         let resting = self.guests.iter().filter(|(_, guest)| guest.rests());
         let wanted = resting.filter(|(_, guest)| is_wanted(guest.worker));
-        let (number, guest) = wanted.min_by_key(|(_, guest)| guest.used)?;
+        let (number, guest) =
+            wanted.min_by_key(|(_, guest)| (self.is_reserved(guest.worker), guest.used))?;
         Some((*number, guest.memory))
     }
 
@@ -282,6 +303,7 @@ impl<W> HeldGuests<W> {
 
     /// Lets a guest between two turns have no further one. Returns its turn, if one was waiting.
     pub(crate) fn doom(&mut self, number: GuestNumber) -> Option<QueuedTurn> {
+        self.gone = self.gone.saturating_add(1);
         match self.change(number, GuestState::Doomed)? {
             GuestState::Awaits(turn) => Some(turn),
             GuestState::InTurn | GuestState::Rests | GuestState::Doomed => None,
@@ -310,9 +332,11 @@ impl<W> HeldGuests<W> {
     pub(crate) fn remove(&mut self, number: GuestNumber) -> Option<FormerGuest<W>> {
         let state = self.change(number, GuestState::InTurn)?;
         let Guest { worker, memory, taken, .. } = self.guests.remove(&number)?;
+        self.gone = self.gone.saturating_add(1);
         let mut reserved = None;
         if let Some(keeper) = self.keepers.get_mut(&worker) {
             keeper.guests = keeper.guests.saturating_sub(1);
+            keeper.is_full = false;
             keeper.taken = keeper.taken.saturating_sub(taken);
             keeper.in_turn = keeper.in_turn.filter(|in_turn| *in_turn != number);
             if keeper.guests == 0 {
@@ -329,8 +353,16 @@ impl<W> HeldGuests<W> {
 
 impl<W> Keeper<W> {
     const fn new() -> Self {
-        let (in_turn, reserved) = (None, None);
-        Self { guests: 0, doomed: 0, resting: 0, in_turn, is_busy: false, reserved, taken: 0 }
+        Self {
+            guests: 0,
+            doomed: 0,
+            resting: 0,
+            in_turn: None,
+            is_busy: false,
+            is_full: false,
+            reserved: None,
+            taken: 0,
+        }
     }
 }
 
@@ -378,6 +410,10 @@ impl KeepsGuests for WorkerId {
     }
 
     fn is_crowded(&self) -> bool {
+        false
+    }
+
+    fn is_full(&self) -> bool {
         false
     }
 

@@ -7,7 +7,7 @@
 //!
 //! These rules bound what guests cost others. A worker that serves only one owner, or can keep no further
 //! guest, is replaced by another one. The guest that was used longest ago is closed for a further one and
-//! for a run that lacks its memory. A turn whose worker has another run gives its guest up as soon as it
+//! for a run that lacks its memory; one that holds a cell is closed for no other one. A turn whose worker has another run gives its guest up as soon as it
 //! could begin elsewhere, because its caller can make the guest once more in an idle worker.
 //!
 //! A worker that holds a cell serves nobody else, so its other guests are closed.
@@ -38,6 +38,11 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// The number of guests that workers keep, in a turn or between two.
     pub(crate) fn guests(&self) -> usize {
         self.held.len()
+    }
+
+    /// The number of guests so far that were closed, given up or lost.
+    pub(crate) const fn gone_guests(&self) -> u64 {
+        self.held.gone()
     }
 
     /// The number of guests that this worker keeps.
@@ -164,7 +169,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
             // Of the guest itself the end of its turn tells.
             self.count_given_up_guest(Some(stalest) != ended);
         }
-        self.held.take_back(id);
+        self.held.take_back(id, worker.is_full());
         ended
     }
 
@@ -172,15 +177,15 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     pub(super) fn bound_guests(&mut self, ended: Option<GuestNumber>) {
         let bounds = self.growth.capacity.held;
         while self.held.between_turns() > bounds.guests {
-            let Some((stalest, _)) = self.held.stalest(|_| true) else { break };
-            self.end_guest(stalest);
-            self.count_given_up_guest(Some(stalest) != ended);
+            let Some(surplus) = self.surplus(|_| true, ended) else { break };
+            self.end_guest(surplus);
+            self.count_given_up_guest(Some(surplus) != ended);
         }
         while bounds.memory.is_some_and(|most| self.held.taken_memory() > most) {
-            let at_hand = self.held.stalest(|id| self.held.is_at_hand(id));
-            let Some((stalest, _)) = at_hand else { break };
-            self.end_guest(stalest);
-            self.count_given_up_guest(Some(stalest) != ended);
+            let at_hand = self.surplus(|id| self.held.is_at_hand(id), ended);
+            let Some(surplus) = at_hand else { break };
+            self.end_guest(surplus);
+            self.count_given_up_guest(Some(surplus) != ended);
         }
         while self.keepers_at_hand() > bounds.keepers {
             let is_spare = |id| {
@@ -188,14 +193,30 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
                     && self.held.is_at_hand(id)
                     && !self.held.has_queued_turn_of(id)
             };
-            let Some((stalest, _)) = self.held.stalest(is_spare) else { break };
-            let worker = self.held.worker_of(stalest);
+            let Some(surplus) = self.surplus(is_spare, ended) else { break };
+            let worker = self.held.worker_of(surplus);
             for number in worker.map(|id| self.held.guests_of(id)).unwrap_or_default() {
                 self.end_guest(number);
                 self.count_given_up_guest(Some(number) != ended);
             }
         }
         self.note_guests();
+    }
+
+    /// The guest to give up among those in whose worker `is_wanted` holds: the stalest one, but no cell for
+    /// one that has just begun to wait.
+    fn surplus(
+        &self,
+        is_wanted: impl Fn(WorkerId) -> bool,
+        ended: Option<GuestNumber>,
+    ) -> Option<GuestNumber> {
+        let (stalest, _) = self.held.stalest(&is_wanted)?;
+        let holds_cell = |number: GuestNumber| {
+            let worker = self.held.worker_of(number).filter(|id| self.held.is_reserved(*id));
+            worker.is_some_and(&is_wanted)
+        };
+        let newest = ended.filter(|ended| holds_cell(stalest) && holds_cell(*ended));
+        Some(newest.unwrap_or(stalest))
     }
 
     /// Takes out the worker for a run: that of its guest if one is kept, otherwise an idle one of its
@@ -223,7 +244,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         let few = if is_spread { most } else { FEW_GUESTS.min(most) };
         let is_shared = run.owner == WorkerOwner::Everyone;
         let is_welcome = |id| match is_for_guest {
-            true => held.count_of(id) < few,
+            true => !held.is_full(id, few),
             false => !(is_shared && held.has_worker(id)),
         };
         let rank = |id, worker: &W| {
@@ -234,7 +255,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
         if let Some(found) = own.or_else(fresh) {
             return Some(found);
         }
-        let has_room = |id| !is_for_guest || held.count_of(id) < most;
+        let has_room = |id| !is_for_guest || !held.is_full(id, most);
         self.idle.take_of(&run.owner, |id, one| Some((has_room(id), rank(id, one))))
     }
 
@@ -311,7 +332,7 @@ impl<W: KeepsGuests, G> SchedulerState<W, G> {
     /// owner, holds a cell, or can keep no further guest.
     fn is_set_apart(&self, id: WorkerId) -> bool {
         let owner = self.roster.records().get(&id).and_then(|record| record.owner.as_ref());
-        let is_full = self.held.count_of(id) >= self.growth.capacity.held.of_one;
+        let is_full = self.held.is_full(id, self.growth.capacity.held.of_one);
         owner != Some(&WorkerOwner::Everyone) || self.held.is_reserved(id) || is_full
     }
 

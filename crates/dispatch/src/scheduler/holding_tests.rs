@@ -25,6 +25,8 @@ struct Stub {
     open: BTreeSet<GuestNumber>,
     /// The guest whose cell it holds.
     holds: Option<GuestNumber>,
+    /// The guests that it has room for.
+    room: usize,
 }
 
 impl KeepsGuests for Stub {
@@ -37,9 +39,12 @@ impl KeepsGuests for Stub {
         self.open.contains(&guest)
     }
 
-    /// Some workers keep little.
     fn is_crowded(&self) -> bool {
-        self.id.0 % 7 == 6 && self.open.len() > 1
+        self.open.len() > self.room
+    }
+
+    fn is_full(&self) -> bool {
+        self.open.len() >= self.room
     }
 
     fn holds_cell(&self) -> bool {
@@ -165,12 +170,18 @@ struct Simulation {
     /// True if workers serve all tenants.
     is_shared: bool,
     most_memory: u64,
+    /// The guests that a worker has room for.
+    room: usize,
     arrived: u64,
     now: Instant,
 }
 
 impl Simulation {
     fn new(capacity: Capacity, memory: u64, is_shared: bool) -> Self {
+        Self::with_room(capacity, memory, is_shared, usize::MAX)
+    }
+
+    fn with_room(capacity: Capacity, memory: u64, is_shared: bool, room: usize) -> Self {
         let bounds = QueueBounds { waiting: QUEUE, memory: Some(ByteCount::bytes(memory)) };
         let mut simulation = Self {
             state: State::new(capacity, bounds),
@@ -184,6 +195,7 @@ impl Simulation {
             starting: 0,
             is_shared,
             most_memory: memory,
+            room,
             arrived: 0,
             now: Instant::now(),
         };
@@ -390,7 +402,9 @@ impl Simulation {
         } else if self.starting > 0 {
             self.starting -= 1;
             let id = self.state.next_worker_id();
-            let worker = Stub { id, open: BTreeSet::new(), holds: None };
+            // Some workers keep little.
+            let room = if id.0 % 7 == 6 { 1 } else { self.room };
+            let worker = Stub { id, open: BTreeSet::new(), holds: None, room };
             assert_eq!(self.state.add_worker(id, worker), None);
             self.carry_out(false);
         }
@@ -902,6 +916,26 @@ fn guests_of_one_owner_share_a_worker_as_far_as_it_has_room() {
 }
 
 #[test]
+fn a_worker_without_room_for_a_further_guest_is_full_until_it_closes_one() {
+    let held = HeldBounds { guests: 9, of_one: 9, keepers: 4, memory: None };
+    let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
+    for is_shared in [false, true] {
+        let mut pool = Simulation::with_room(capacity, 20, is_shared, 2);
+        let worker = |pool: &Simulation, opened| pool.guests[&opened].key.worker;
+        let [first, second, third] = [(); 3].map(|()| pool.keep(0, 1));
+        assert_eq!(worker(&pool, first), worker(&pool, second));
+        assert_ne!(worker(&pool, first), worker(&pool, third), "it is full");
+        assert_eq!(pool.state.counters.guests_given_up, 0);
+        let fourth = pool.keep(0, 1);
+        assert_eq!(worker(&pool, third), worker(&pool, fourth));
+        pool.close(first);
+        let next = pool.keep(0, 1);
+        assert_eq!(worker(&pool, next), worker(&pool, second), "it has room again");
+        assert_eq!((pool.kept().count(), pool.state.counters.guests_given_up), (4, 0));
+    }
+}
+
+#[test]
 fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
     let held = HeldBounds { guests: 9, of_one: 2, keepers: 2, memory: None };
     let capacity = Capacity { cores: 1, most: 1, spares: 0, fresh: 0, newcomers: 0, held };
@@ -910,7 +944,7 @@ fn few_workers_are_set_apart_and_those_that_were_used_longest_ago_give_way() {
     let is_gone = guests.map(|opened| pool.guests[&opened].is_gone);
     assert_eq!(is_gone, [true, true, false, false, false]);
     assert_eq!(pool.state.counters.guests_given_up, 2);
-    // One that can keep no further guest gives up its own if there is no other worker.
+    // Without another worker, a full one gives up one of its guests.
     let next = pool.keep(1, 1);
     assert!(!pool.guests[&next].is_gone);
     pool.check();
@@ -1010,6 +1044,50 @@ fn a_worker_that_holds_a_cell_keeps_its_guest_alone() {
     pool.finish(0, Left::Nothing);
     assert!(pool.state.is_idle(worker));
     pool.check();
+}
+
+#[test]
+fn a_cell_that_is_held_outlives_guests_that_were_used_later() {
+    let mut pool = small(4, 10);
+    pool.arrive(0, Kind::First, 1);
+    pool.finish(0, Left::Cell);
+    let held = *pool.guests.keys().next().unwrap();
+    pool.state.growth.capacity.held.guests = 2;
+    let others = [pool.keep(1, 1), pool.keep(1, 1), pool.keep(1, 1)];
+    assert!(!pool.guests[&held].is_gone);
+    assert_eq!(others.map(|other| pool.guests[&other].is_gone), [true, true, false]);
+    pool.check();
+}
+
+#[test]
+fn no_cell_is_given_up_for_one_that_begins_to_wait() {
+    let hold = |pool: &mut Simulation, who, memory| {
+        let opened = pool.arrive(who, Kind::First, memory);
+        pool.start_workers();
+        pool.finish(0, Left::Cell);
+        pool.start_workers();
+        pool.check();
+        opened
+    };
+    let mut pool = small(4, 100);
+    pool.state.growth.capacity.held.memory = Some(14);
+    let first = hold(&mut pool, 0, 6);
+    let gone = pool.state.gone_guests();
+    // It is the stalest one, and the other takes too much beside it.
+    let large = hold(&mut pool, 1, 8);
+    assert_eq!((pool.guests[&first].is_gone, pool.guests[&large].is_gone), (false, true));
+    assert!(pool.state.gone_guests() > gone, "whoever waits for it learns that");
+    let small = hold(&mut pool, 1, 1);
+    pool.state.growth.capacity.held.guests = 2;
+    let third = hold(&mut pool, 2, 1);
+    assert!(pool.guests[&third].is_gone);
+    // A guest without a cell makes room for one.
+    pool.state.growth.capacity.held.guests = 3;
+    let kept = pool.keep(2, 1);
+    pool.state.growth.capacity.held.guests = 2;
+    pool.keep(3, 1);
+    let is_gone = [first, small, kept].map(|opened| pool.guests[&opened].is_gone);
+    assert_eq!(is_gone, [false, false, true]);
 }
 
 #[test]

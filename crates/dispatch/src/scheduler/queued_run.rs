@@ -95,7 +95,7 @@ impl QueuedRun {
 }
 
 /// Gives up the guest of a turn that waits, as soon as its worker has been busy for a while and the turn could
-/// begin in another one. The turn is told then.
+/// begin in another one. The turn then ends, because its guest is lost.
 async fn leave_busy_worker(
     scheduler: &Scheduler,
     claim: &Claim,

@@ -351,7 +351,6 @@ impl Scheduler {
     pub(crate) async fn hopelessness(&self) -> Arc<StartFailure> {
         let mut hopeless = self.hopeless.subscribe();
         loop {
-            // The sender lives as long as `self`.
             let found = hopeless.wait_for(Option::is_some).await;
             if let Some(failure) = found.ok().and_then(|found| found.clone()) {
                 return failure;
@@ -458,7 +457,7 @@ impl Scheduler {
 
     fn tell_watchers(&self, shared: &Shared) {
         let Shared { state, failure, lasting_failures, .. } = shared;
-        let (phase, alive) = (state.phase(), state.alive());
+        let (phase, alive, gone) = (state.phase(), state.alive(), state.gone_guests());
         let is_hopeless = alive == 0 && *lasting_failures >= HOPELESS;
         self.hopeless.send_if_modified(|before| {
             let changes = before.is_some() != is_hopeless;
@@ -476,10 +475,11 @@ impl Scheduler {
                 (Some(old), Some(new)) => Arc::ptr_eq(old, new),
                 (old, new) => old.is_none() == new.is_none(),
             };
-            let is_same = same_failure
-                && (status.phase, status.alive, status.engaged) == (phase, alive, engaged);
+            let before = (status.phase, status.alive, status.engaged, status.gone_guests);
+            let is_same = same_failure && before == (phase, alive, engaged, gone);
             if !is_same {
-                *status = PoolStatus { phase, alive, engaged, failure: failure.clone() };
+                let (failure, gone_guests) = (failure.clone(), gone);
+                *status = PoolStatus { phase, alive, engaged, gone_guests, failure };
             }
             !is_same
         });

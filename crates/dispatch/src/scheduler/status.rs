@@ -25,6 +25,8 @@ pub(crate) struct PoolStatus {
     pub alive: usize,
     /// Runs in progress and runs that wait.
     pub(crate) engaged: usize,
+    /// Guests so far that workers keep no more.
+    pub(crate) gone_guests: u64,
     /// The reason why the last worker did not start; none once a worker has started.
     pub failure: Option<Arc<StartFailure>>,
 }

@@ -198,6 +198,11 @@ fn print_wrongly(socket: &OwnedFd, how: &str) {
     match how {
         "prints with a payload" => say(socket, &printed("x"), b"x"),
         "prints without end" => (0..4_000).for_each(|_| say(socket, &printed(""), b"")),
+        "prints a request and leaves" => {
+            let text = "{}".to_owned();
+            say(socket, &FromWorker::Printed(LogChunk { stream: Stream::Request, text }), b"");
+            shutdown(socket, Shutdown::Both).unwrap();
+        }
         "prints too much" => (0..20).for_each(|_| say(socket, &printed(&"x".repeat(500)), b"")),
         _ => {
             say(socket, &printed("x"), b"");
@@ -397,6 +402,8 @@ async fn a_worker_not_believed_in_a_later_turn_costs_its_guest() {
         ("many calls", true),
         ("huge output", true),
         ("silence", true),
+        // Its caller has heard of it.
+        ("prints a request and leaves", true),
         ("half a message", false),
         ("failed", false),
         ("two answers", false),

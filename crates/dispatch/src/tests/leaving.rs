@@ -113,26 +113,36 @@ async fn ensure_unhurt(pool: &Pool, job: &Job, process: u32, left: &str) {
     assert_eq!(report.counters.ended, 0, "leaving {left}: {:?}", report.counters);
 }
 
-/// Leaves after the first poll, after the second, and so on, until a run completes before that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_caller_that_leaves_at_any_poll_costs_no_worker() {
     let pool = lonely().await;
     let process = pool.report().workers[0].process;
     let heavy = Load { files: 4_000, blobs: 3, source: 3 << 20 };
+    // A fast worker leaves few moments: then all are tried again.
+    let (mut left, mut jobs) = (0, 0);
+    while left <= 5 {
+        jobs += MOMENTS;
+        left += leave_at_each_poll(&pool, process, (jobs, heavy)).await;
+    }
+}
+
+/// Leaves after the first poll, after the second, and so on, until a run completes before that. Returns how
+/// often it has left. Jobs have numbers from `first` on.
+async fn leave_at_each_poll(pool: &Pool, process: u32, (first, heavy): (usize, Load)) -> usize {
     let mut left = 0;
     for polls in 1..MOMENTS {
-        let job = laden(polls, heavy);
+        let job = laden(first + polls, heavy);
         let mut host = WrittenBlobs::default();
         let run = Leave { future: Box::pin(pool.run(&job, &mut host)), polls };
         let Some(ended) = run.await else {
-            ensure_unhurt(&pool, &job, process, &format!("after {polls} polls")).await;
+            ensure_unhurt(pool, &job, process, &format!("after {polls} polls")).await;
             left += 1;
             continue;
         };
         assert_eq!(error_type(&ended.unwrap()), "completed");
         break;
     }
-    assert!(left > 5, "only {left} moments were tried");
+    left
 }
 
 proptest! {

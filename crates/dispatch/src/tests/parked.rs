@@ -1,5 +1,6 @@
 //! Guests that go on from their packs, in real processes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -11,17 +12,19 @@ use crate::tests::held::{ensure_lost, ensure_unhurt, holding};
 use crate::tests::leaving::Leave;
 use crate::tests::{WrittenBlobs, config, error_type, image, job, logs, run_script, start, until};
 use crate::{
-    CheckedPack, DispatchError, FileDraft, FinishedRun, GuestSpec, HeldGuest, Job, NotParked,
-    PackContent, SealedContent,
+    CheckedPack, CheckedPayload, DispatchError, FileDraft, FinishedRun, GuestSpec, HeldGuest, Job,
+    NotParked, PackContent, RunHost, SealedContent,
 };
 use wardian_formats::job::Turn;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::message::INLINE_MAX;
+use wardian_formats::job::message::{INLINE_MAX, Refusal};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal};
-use wardian_vocabulary::ids::{Digest, WorkspacePath};
+use wardian_vocabulary::budget::{CallMemory, MemoryBudget};
+use wardian_vocabulary::ids::{BlobId, Digest, WorkspacePath};
+use wardian_vocabulary::units::ByteCount;
 
 fn cell(source: &str) -> Job {
     let mut job = job(source);
@@ -145,13 +148,69 @@ async fn a_change_of_files_has_a_pack_and_a_look_at_them_has_none() {
     let ended = run_cell(&mut resumed, "keep last\nkept", &mut packs).await;
     assert!(logs(&ended)[0].starts_with("f0=one f1= f2=xxx"), "the guest goes on");
     assert_eq!(packs.last().unwrap().facts.sequence, 4);
-    // A change that is refused may be done in part, so its guest is of no use.
+    drop(resumed);
+    ensure_unhurt(&pool).await;
+}
+
+#[tokio::test]
+async fn a_refused_change_leaves_the_guest_at_its_last_pack() {
+    let pool = start(holding(1, 1)).await;
+    let (mut kept, mut packs) = (pool.open(guest()), Vec::new());
+    run_cell(&mut kept, "keep one", &mut packs).await;
     let turn = files(FilesOrder::Remove { path: "none".to_owned() });
-    let mut ended = resumed.turn(&turn, &mut WrittenBlobs::default()).await.unwrap();
-    let refused = FilesAnswer::Refused(FilesRefusal::NotFound);
-    assert_eq!(answer_of(&mut ended, &turn), refused);
+    for _ in 0..2 {
+        let mut ended = kept.turn(&turn, &mut WrittenBlobs::default()).await.unwrap();
+        let refused = FilesAnswer::Refused(FilesRefusal::NotFound);
+        assert_eq!(answer_of(&mut ended, &turn), refused);
+        assert!(matches!(ended.pack, Some(Err(NotParked::Unchanged))) && ended.is_guest_kept);
+    }
+    let ended = run_cell(&mut kept, "keep two\nkept", &mut packs).await;
+    assert_eq!(packs.last().unwrap().facts.sequence, 2, "nothing is between the two");
+    assert_eq!(logs(&ended), ["one two"]);
+    // One that was done in part is of no use.
+    let (turn, mut host) = (write_of("full"), WrittenBlobs::default());
+    let mut ended = kept.turn_with(&turn, Some(&sealed(b"x")), &mut host).await.unwrap();
+    assert_eq!(answer_of(&mut ended, &turn), FilesAnswer::Refused(FilesRefusal::NoSpace));
     assert!(ended.pack.is_none() && !ended.is_guest_kept);
     ensure_unhurt(&pool).await;
+}
+
+#[tokio::test]
+async fn packs_are_released_when_a_worker_has_read_them() {
+    let pool = start(holding(1, 1)).await;
+    let (mut kept, mut packs) = (pool.open(guest()), Vec::new());
+    run_cell(&mut kept, &format!("keep {}", "x".repeat(INLINE_MAX)), &mut packs).await;
+    kept.close();
+    let budget = MemoryBudget::new(ByteCount::mebibytes(8));
+    let memory = CallMemory::new(&budget);
+    memory.reserve(ByteCount::mebibytes(1)).unwrap();
+    let contents = contents(&packs).into_iter().map(|pack| pack.charged_to(&memory)).collect();
+    drop(memory);
+    let mut resumed = pool.resume(guest(), contents);
+    assert_eq!(budget.used(), ByteCount::mebibytes(1));
+    // The cell waits for the host, which looks at the budget meanwhile.
+    let order = cell("kept\nblob text/plain x\nreturn 1").turn;
+    let mut host = SeenBudget { budget: Arc::clone(&budget), used: None };
+    let ended = resumed.turn(&order, &mut host).await.unwrap();
+    assert_eq!((error_type(&ended), host.used), ("completed", Some(ByteCount::default())));
+    assert!(ended.is_guest_kept && logs(&ended)[0].len() == INLINE_MAX);
+}
+
+/// Notes how much of a budget is used while a guest asks something.
+struct SeenBudget {
+    budget: Arc<MemoryBudget>,
+    used: Option<ByteCount>,
+}
+
+impl RunHost for SeenBudget {
+    async fn write_blob(
+        &mut self,
+        _kind: &str,
+        content: CheckedPayload,
+    ) -> Result<BlobId, Refusal> {
+        self.used = Some(self.budget.used());
+        Ok(BlobId::of_digest(&Digest::of(&content.into_bytes().unwrap())))
+    }
 }
 
 /// A turn that goes on with a cell that was held.
@@ -355,8 +414,14 @@ async fn a_holder_that_leaves_a_resumed_cell_at_any_poll_costs_no_worker() {
         left += 1;
         until(&pool, "settled", |report| report.running == 0).await;
         assert_eq!(pool.report().guests, 0, "a guest outlived its turn");
-        // Whatever the turn that was left has done, the next one begins at the packs.
-        let again = try_cell(&mut guest, "kept\nreturn {}").await.unwrap();
+        // Whatever the turn that was left has done, the next one begins at the packs, or has none.
+        let again = match try_cell(&mut guest, "kept\nreturn {}").await {
+            Err(DispatchError::GuestLost) => {
+                guest = pool.resume(self::guest(), chain.clone());
+                try_cell(&mut guest, "kept\nreturn {}").await.unwrap()
+            }
+            again => again.unwrap(),
+        };
         assert!(logs(&again)[0].len() == 300_004, "{polls}");
         drop(guest);
         ensure_unhurt(&pool).await;

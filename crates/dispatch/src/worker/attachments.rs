@@ -20,11 +20,15 @@ pub struct AttachmentLimits {
     pub bytes: ByteCount,
     /// Memory images. Default 8: each may keep private memory for its next run.
     pub images: usize,
+    /// Memory images, and the linear memories of the guests that are kept, as they are mapped. Beyond it the
+    /// guests that were used longest ago are closed. Default: no bound.
+    pub mapped: ByteCount,
 }
 
 impl Default for AttachmentLimits {
     fn default() -> Self {
-        Self { count: 96, bytes: ByteCount::mebibytes(256), images: 8 }
+        let (bytes, mapped) = (ByteCount::mebibytes(256), ByteCount::bytes(u64::MAX));
+        Self { count: 96, bytes, images: 8, mapped }
     }
 }
 
@@ -38,6 +42,8 @@ const MOST_PINNED: usize = 256;
 pub(crate) struct SentAttachments {
     content: LimitedSet,
     images: LimitedSet,
+    /// Bytes of images and linear memories that may be mapped.
+    mapped: u64,
     run: u64,
 }
 
@@ -76,7 +82,8 @@ impl SentAttachments {
     pub(crate) fn new(limits: AttachmentLimits) -> Self {
         let set = |count, bytes| LimitedSet { count, bytes, kept: HashMap::new(), kept_bytes: 0 };
         let content = set(limits.count, limits.bytes.as_u64());
-        Self { content, images: set(limits.images, u64::MAX), run: 0 }
+        let images = set(limits.images, u64::MAX);
+        Self { content, images, mapped: limits.mapped.as_u64(), run: 0 }
     }
 
     pub(crate) fn has(&self, key: &AttachmentKey) -> bool {
@@ -151,6 +158,11 @@ impl SentAttachments {
         let (content, bytes) = self.content.pinned();
         let (images, _) = self.images.pinned();
         content > MOST_PINNED || bytes > self.content.bytes || images > self.images.count
+    }
+
+    /// True if guests whose linear memories have so many bytes may be kept beside the images.
+    pub(crate) const fn have_room_for(&self, guests: u64) -> bool {
+        self.images.kept_bytes.saturating_add(guests) <= self.mapped
     }
 
     const fn set_of(&mut self, key: &AttachmentKey) -> &mut LimitedSet {
@@ -355,7 +367,8 @@ mod tests {
 
     #[test]
     fn a_run_keeps_what_it_needs_even_beyond_the_limits() {
-        let limits = AttachmentLimits { count: 1, bytes: ByteCount::bytes(1), images: 1 };
+        let bytes = ByteCount::bytes(1);
+        let limits = AttachmentLimits { count: 1, bytes, images: 1, ..<_>::default() };
         let mut attachments = SentAttachments::new(limits);
         assert_eq!(run(&mut attachments, &["a", "b", "c"]), (3, vec![]));
         let (new, evicted) = run(&mut attachments, &["c"]);

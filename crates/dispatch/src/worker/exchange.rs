@@ -13,20 +13,19 @@ use tokio::select;
 use tokio::time::{Instant, timeout_at};
 
 use crate::interrupter::TurnInterruption;
-use crate::packs::{CheckedPack, ForgedPack, NotParked, PackContent};
+use crate::packs::{CheckedPack, ForgedPack, NotParked, UnreadPacks};
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
 use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
-use crate::worker::run_clock::{Patience, RunClock, Unanswered, later};
+use crate::worker::run_clock::{Patience, RunClock, Unanswered, late_look_up, later, unanswered};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::message::{
-    FromWorker, GuestNumber, OUTPUT_MAX, Payload, Refusal, ToWorker,
-};
-use wardian_formats::job::network::{NetworkReply, NetworkRequest};
+use wardian_formats::job::message::{FromWorker, GuestNumber, OUTPUT_MAX, Payload, ToWorker};
+use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
+use wardian_formats::job::session::asking::MAX_TOLD_REQUEST;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::{SetupLimits, Turn, TurnLimits};
 use wardian_vocabulary::units::ByteCount;
@@ -92,8 +91,8 @@ pub(crate) enum Violation {
 pub(crate) struct TurnOrder<'run> {
     /// The guest to open, whose attachments the worker needs first. None for a turn of an open one.
     pub guest: Option<&'run GuestSpec>,
-    /// The packs that this guest is resumed from, oldest first. None for a guest that begins as its image.
-    pub(crate) packs: Option<&'run [PackContent]>,
+    /// The packs that this guest is resumed from. None for a guest that begins as its image.
+    pub(crate) packs: Option<&'run UnreadPacks>,
     pub turn: &'run Turn,
     /// The content of the file that the turn writes.
     pub(crate) content: Option<&'run SealedContent>,
@@ -145,6 +144,7 @@ pub(crate) async fn perform(
         interruption: order.interruption.clone(),
         calls: 0,
         has_asked: false,
+        is_resumed: false,
         bytes: ByteCount::default(),
         printed: 0,
         reports: 0,
@@ -163,7 +163,9 @@ pub(crate) async fn perform(
     };
     // The run is over, so a caller that leaves from now on does not cost the worker.
     if exchange.worker.owes_pack() {
-        return Ok(exchange.end_cell(finished, patience.time_for_pack(held), host).await);
+        let time = patience.time_for_pack(held);
+        let may_refuse = order.turn.files.is_some();
+        return Ok(exchange.end_cell(finished, (time, may_refuse), host).await);
     }
     if let Some(output) = &finished.output {
         host.make_room(output.size()).await;
@@ -190,6 +192,8 @@ struct Exchange<'run> {
     calls: u32,
     /// True once the guest has asked for something.
     has_asked: bool,
+    /// True once the worker has made the guest of its packs.
+    is_resumed: bool,
     bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
     printed: u64,
@@ -203,8 +207,9 @@ impl Exchange<'_> {
             if let Some(guest) = order.guest {
                 self.worker.attach(guest).await?;
             }
-            let (frames, packs) = (Arc::clone(&order.frames), order.packs.unwrap_or_default());
-            let before = (packs, order.content);
+            let frames = Arc::clone(&order.frames);
+            let packs = order.packs.and_then(UnreadPacks::all).unwrap_or_default();
+            let before = (packs.as_slice(), order.content);
             let attachments = order.guest.map(GuestSpec::attachments).unwrap_or_default();
             self.worker.order(frames, before, attachments, order.afterwards()).await
         };
@@ -243,6 +248,11 @@ impl Exchange<'_> {
                 (FromWorker::Failed { .. }, Payload::None) if !self.has_begun() => {
                     return Err(Broken::Declined);
                 }
+                (FromWorker::Resumed, Payload::None) if !self.has_begun() => {
+                    let packs = order.packs.ok_or(Violation::OutOfPlace)?;
+                    self.is_resumed = true;
+                    packs.release();
+                }
                 (FromWorker::NotResumed { reason }, Payload::None)
                     if order.packs.is_some() && !self.has_begun() =>
                 {
@@ -252,9 +262,11 @@ impl Exchange<'_> {
                     FromWorker::Ready(_)
                     | FromWorker::Failed { .. }
                     | FromWorker::CannotStart { .. }
+                    | FromWorker::Resumed
                     | FromWorker::NotResumed { .. }
                     | FromWorker::Parked(_)
                     | FromWorker::NotParked { .. }
+                    | FromWorker::Unchanged
                     | FromWorker::Printed(_)
                     | FromWorker::AskNetwork,
                     _,
@@ -265,19 +277,20 @@ impl Exchange<'_> {
         }
     }
 
-    /// True once the guest has made a request or printed. A run that has begun is not repeated.
+    /// True once the guest has made a request or printed, or was made of its packs. A run that has begun is
+    /// not repeated.
     const fn has_begun(&self) -> bool {
-        self.has_asked || self.printed > 0
+        self.has_asked || self.printed > 0 || self.is_resumed
     }
 
     /// Ends a cell that left its guest whole, with the guest's state if the worker sends it in time.
     async fn end_cell(
         &mut self,
         finished: FinishedRun,
-        limit: Duration,
+        (limit, may_refuse): (Duration, bool),
         host: &mut impl RunHost,
     ) -> Performed {
-        let received = self.receive_pack(later(Instant::now(), limit)).await;
+        let received = self.receive_pack(later(Instant::now(), limit), may_refuse).await;
         let output = finished.output.as_ref().map_or(0, |output| output.size().as_u64());
         let pack = match &received {
             Ok(Ok((_, content))) => content.size().as_u64(),
@@ -293,7 +306,7 @@ impl Exchange<'_> {
             Err(Broken::Late) => (Err(NotParked::Late { limit }), Some(Broken::Late)),
             Err(broken) => (Err(NotParked::WorkerLost), Some(broken)),
         };
-        let is_guest_kept = pack.is_ok();
+        let is_guest_kept = matches!(pack, Ok(_) | Err(NotParked::Unchanged));
         (FinishedRun { is_guest_kept, pack: Some(pack), ..finished }, broken)
     }
 
@@ -301,6 +314,7 @@ impl Exchange<'_> {
     async fn receive_pack(
         &mut self,
         deadline: Instant,
+        may_refuse: bool,
     ) -> Result<Result<(PackFacts, CheckedPayload), NotParked>, Broken> {
         let received = timeout_at(deadline, self.worker.hear()).await;
         match received.map_err(|_elapsed| Broken::Late)?? {
@@ -311,6 +325,7 @@ impl Exchange<'_> {
             (FromWorker::NotParked { reason }, Payload::None) => {
                 Ok(Err(NotParked::Unparkable { reason: bounded(reason)? }))
             }
+            (FromWorker::Unchanged, Payload::None) if may_refuse => Ok(Err(NotParked::Unchanged)),
             _ => Err(Violation::OutOfPlace.into()),
         }
     }
@@ -410,16 +425,20 @@ impl Exchange<'_> {
 
     /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
-        if chunk.stream == Stream::Progress {
-            self.reports = self.reports.saturating_add(1);
-            let is_fine = chunk.text.len() <= ProgressReport::MAX_JSON
-                && self.reports <= ProgressReport::MOST;
-            return if is_fine { Ok(()) } else { Err(Violation::Printed) };
-        }
-        let more = ByteCount::from(chunk.text.len()).as_u64().max(1);
-        self.printed = self.printed.saturating_add(more);
-        let most = self.limits.logs.as_u64().saturating_mul(3);
-        if self.printed > most { Err(Violation::Printed) } else { Ok(()) }
+        let size = chunk.text.len();
+        self.has_asked |= chunk.stream == Stream::Request;
+        let is_fine = match chunk.stream {
+            Stream::Progress => {
+                self.reports = self.reports.saturating_add(1);
+                size <= ProgressReport::MAX_JSON && self.reports <= ProgressReport::MOST
+            }
+            Stream::Request => size <= MAX_TOLD_REQUEST && self.count_call().is_ok(),
+            Stream::Stdout | Stream::Stderr | Stream::Log => {
+                self.printed = self.printed.saturating_add(ByteCount::from(size).as_u64().max(1));
+                self.printed <= self.limits.logs.as_u64().saturating_mul(3)
+            }
+        };
+        if is_fine { Ok(()) } else { Err(Violation::Printed) }
     }
 
     /// The end of the run, after all checks.
@@ -477,19 +496,4 @@ impl Exchange<'_> {
 /// A text of a worker, unless it is longer than any.
 fn bounded(text: String) -> Result<String, Violation> {
     if text.len() > MAX_MESSAGE { Err(Violation::Reason) } else { Ok(text) }
-}
-
-/// The answer to a request that the host has not answered within the run's time. Usually the run
-/// ends as `Timeout`; a guest that is still running sees this.
-fn unanswered() -> Refusal {
-    let message = "the host did not answer before the run's deadline".to_owned();
-    Refusal { error_type: "TimeoutError".to_owned(), message }
-}
-
-/// The answer to a look-up that takes longer than the run may. The guest reads it as a temporary
-/// failure of name resolution.
-fn late_look_up() -> NetworkReply {
-    const EAGAIN: u16 = 11;
-    let text = "the name could not be looked up before the run's deadline".to_owned();
-    NetworkReply::Failed { errno: EAGAIN, text }
 }

@@ -30,15 +30,24 @@ pub(crate) struct Worker {
     attachments: SentAttachments,
     /// What the worker has still to send for its last order.
     awaits: Awaits,
-    /// The guests that are open, from the queueing of the order that opens one until that of its end, with
-    /// the attachments that they use.
-    guests: BTreeMap<GuestNumber, Vec<AttachmentKey>>,
+    /// The guests that are open, from the queueing of the order that opens one until that of its end.
+    guests: BTreeMap<GuestNumber, OpenGuest>,
     /// The guest of the order that is carried out.
     in_turn: Option<GuestNumber>,
     /// The guest whose cell the last turn has left in the middle of a call.
     holds: Option<GuestNumber>,
     /// When the last order was sent, and the one before.
     ordered: [Option<Instant>; 2],
+}
+
+/// A guest that is open in a worker.
+#[derive(Debug)]
+struct OpenGuest {
+    /// The attachments that it uses.
+    attachments: Vec<AttachmentKey>,
+    /// Its linear memory at the end of its last turn, as the worker says. One that was taken over may say
+    /// less, and then hits the limits of its process.
+    memory: u64,
 }
 
 /// What the last order of a worker has still to be answered with. It counts from the queueing of the
@@ -64,7 +73,10 @@ impl Awaits {
                 Self::Pack
             }
             (Self::End { .. }, FromWorker::Done { .. } | FromWorker::NotResumed { .. })
-            | (Self::Pack, FromWorker::Parked(_) | FromWorker::NotParked { .. }) => Self::Nothing,
+            | (
+                Self::Pack,
+                FromWorker::Parked(_) | FromWorker::NotParked { .. } | FromWorker::Unchanged,
+            ) => Self::Nothing,
             (before, _) => before,
         }
     }
@@ -174,7 +186,7 @@ impl Piece<'_> {
 
 /// The frame that hands over a pack.
 fn frame_of_pack(pack: &PackContent) -> Result<Frames, AttachError> {
-    match &pack.0 {
+    match &pack.bytes {
         PackBytes::Inline(bytes) => Ok(frame::encode(&ToWorker::Pack, bytes, false)?.into()),
         PackBytes::Shared(file, size) => {
             let bytes = frame::encode_shared(&ToWorker::Pack, *size)?;
@@ -279,11 +291,19 @@ impl Worker {
         (self.in_turn, self.holds) = (afterwards.guest(), None);
         if let Some(guest) = self.in_turn.filter(|guest| !self.guests.contains_key(guest)) {
             self.attachments.pin(&attachments);
-            self.guests.insert(guest, attachments);
+            self.guests.insert(guest, OpenGuest { attachments, memory: 0 });
         }
         let [last, _] = self.ordered;
         self.ordered = [Some(Instant::now()), last];
         Ok(self.channel.flush().await?)
+    }
+
+    /// The linear memories of its guests together, and the largest one.
+    fn guest_memory(&self) -> (u64, u64) {
+        let memories = self.guests.values().map(|guest| guest.memory);
+        memories.fold((0, 0), |(sum, largest): (u64, u64), one| {
+            (sum.saturating_add(one), largest.max(one))
+        })
     }
 
     /// True if the last turn is over and the state of its guest is on its way.
@@ -305,7 +325,7 @@ impl Worker {
     /// worker between two turns has read what it was sent, so one without room for a few bytes in its
     /// socket is broken.
     fn drop_guest(&mut self, guest: GuestNumber) -> Result<(), WorkerChannelError> {
-        let Some(attachments) = self.guests.remove(&guest) else { return Ok(()) };
+        let Some(OpenGuest { attachments, .. }) = self.guests.remove(&guest) else { return Ok(()) };
         self.attachments.unpin(&attachments);
         self.holds = self.holds.filter(|holds| *holds != guest);
         let close = frame::encode(&ToWorker::Close(guest), &[], false)?;
@@ -325,6 +345,9 @@ impl Worker {
         if let FromWorker::Done { outcome, .. } = &heard.0 {
             let is_held = outcome.cell.as_ref().is_some_and(|cell| cell.is_held);
             self.holds = self.in_turn.filter(|_| is_held);
+            if let Some(guest) = self.in_turn.and_then(|guest| self.guests.get_mut(&guest)) {
+                guest.memory = outcome.usage.memory_peak.as_u64();
+            }
         }
         Ok(heard)
     }
@@ -358,7 +381,14 @@ impl KeepsGuests for Worker {
     }
 
     fn is_crowded(&self) -> bool {
-        !self.guests.is_empty() && self.attachments.has_many_pinned()
+        let (memory, _) = self.guest_memory();
+        let is_within = self.attachments.have_room_for(memory);
+        !self.guests.is_empty() && (self.attachments.has_many_pinned() || !is_within)
+    }
+
+    fn is_full(&self) -> bool {
+        let (memory, largest) = self.guest_memory();
+        !self.guests.is_empty() && !self.attachments.have_room_for(memory.saturating_add(largest))
     }
 
     fn holds_cell(&self) -> bool {

@@ -12,6 +12,8 @@ use tokio::time::{Instant, timeout_at};
 
 use wardian_formats::job::Turn;
 use wardian_formats::job::host::{HostTime, RequestKind, TimeOfAnswer};
+use wardian_formats::job::message::Refusal;
+use wardian_formats::job::network::NetworkReply;
 use wardian_formats::job::session::cell::INTERRUPT_GRACE;
 use wardian_vocabulary::units::ByteCount;
 
@@ -40,8 +42,8 @@ impl Patience {
         Self { grace: self.grace.saturating_add(more), ..self }
     }
 
-    /// The time after which a worker is given up that has to save the state of a guest. It is no part of
-    /// the turn's own.
+    /// How long a worker may take to save the state of a guest. Later it is given up. The time of the turn
+    /// does not include this.
     pub(crate) fn time_for_pack(self, held: ByteCount) -> Duration {
         self.with_state(held).grace
     }
@@ -157,6 +159,21 @@ impl RunClock {
 
 pub(crate) fn later(instant: Instant, time: Duration) -> Instant {
     instant.checked_add(time).or_else(|| instant.checked_add(FAR)).unwrap_or(instant)
+}
+
+/// The answer to a request that the host has not answered within the run's time. Usually the run
+/// ends as `Timeout`; a guest that is still running sees this.
+pub(crate) fn unanswered() -> Refusal {
+    let message = "the host did not answer before the run's deadline".to_owned();
+    Refusal { error_type: "TimeoutError".to_owned(), message }
+}
+
+/// The answer to a look-up that takes longer than the run may. The guest reads it as a temporary
+/// failure of name resolution.
+pub(crate) fn late_look_up() -> NetworkReply {
+    const EAGAIN: u16 = 11;
+    let text = "the name could not be looked up before the run's deadline".to_owned();
+    NetworkReply::Failed { errno: EAGAIN, text }
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::http::operations::{healthz, openrpc, readyz, tools, version};
 use crate::http::operator;
 use crate::http::rpc::rpc;
 use crate::http::runs::routes as runs;
-use crate::http::sessions::{files, routes as sessions};
+use crate::http::sessions::{answers, files, routes as sessions};
 use crate::http::skills;
 use crate::http::traced::trace_request;
 use crate::net::audited::{PeerAddress, note_stranger, note_use};
@@ -76,6 +76,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing 
         .route("/v1/runs", get(runs::list::<M>))
         .route("/v1/runs/active", get(runs::list_active::<M>))
         .route("/v1/runs/{id}", get(runs::show::<M>))
+        .route("/v1/runs/{id}/answers", post(answers::take::<M>))
         .route("/v1/runs/{id}/cancel", post(runs::cancel::<M>))
         .route("/v1/runs/{id}/content", get(runs::content::<M>))
         .route("/v1/runs/{id}/log", get(runs::log::<M>))
@@ -96,6 +97,7 @@ pub(crate) fn router_within<M: Methods + Status + Transfers + Runs + Publishing 
         .route("/v1/sessions/{id}/fork", post(sessions::fork::<M>))
         .route("/v1/sessions/{id}/interrupt", post(sessions::interrupt::<M>))
         .route("/v1/sessions/{id}/notebook", get(sessions::notebook::<M>))
+        .route("/v1/sessions/{id}/record", get(sessions::record::<M>))
         .route("/v1/sessions/{id}/restore", post(sessions::restore::<M>))
         .route(
             "/v1/skills/{name}/{version}",

@@ -161,6 +161,7 @@ impl<M: Methods + Status> Exchange<'_, M> {
             return failure.into_response(id, &request_id);
         }
         let (listener, logs) = log_stream(WAITING);
+        let listener = listener.answering();
         let (edge, memory) = (Arc::clone(self.edge), caller.memory.clone());
         let task = async move {
             let Some(methods) = edge.readiness.methods() else {

@@ -118,6 +118,12 @@ pub enum FromWorker {
         /// [`MAX_MESSAGE`](crate::job::outcome::MAX_MESSAGE) bytes.
         reason: String,
     },
+    /// Instead of [`Self::Parked`], for a change of files that was
+    /// [refused](crate::job::session::files::FilesAnswer::Refused): the guest's state is as before.
+    Unchanged,
+    /// The guest of the first turn after [`ToWorker::Resume`] is made, and the turn begins: the worker has
+    /// read the packs, and the gateway need not keep them.
+    Resumed,
     /// Instead of [`Self::Done`], for the first turn after [`ToWorker::Resume`]: the guest cannot be
     /// resumed, and nothing ran. The worker is sound, and waits for [`ToWorker::Close`].
     NotResumed {
@@ -283,7 +289,7 @@ mod tests {
     #[test]
     fn seeds_of_the_fuzzers_are_messages() {
         assert_eq!(understood_seeds::<ToWorker>("gateway_frames"), 17);
-        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 16);
+        assert_eq!(understood_seeds::<FromWorker>("worker_frames"), 18);
     }
 
     /// Reads each seed that is a single message, and returns how many there are.

@@ -331,6 +331,18 @@ pub enum Stream {
     /// `runtime.progress`: a [`ProgressReport`] as JSON. It is reported to listeners and never
     /// kept.
     Progress,
+    /// What the program asks of its caller, while it goes on: a
+    /// [`CallerRequest`](crate::job::session::asking::CallerRequest) as JSON. It is reported to listeners
+    /// and never kept.
+    Request,
+}
+
+impl Stream {
+    /// True for output, which logs keep.
+    #[must_use]
+    pub const fn is_kept(self) -> bool {
+        matches!(self, Self::Stdout | Self::Stderr | Self::Log)
+    }
 }
 
 /// How far a program is, in its own words.

@@ -4,7 +4,7 @@ use crate::protocol::methods::asking::{
     MAX_ANSWERS, MAX_TOOL_DESCRIPTION, MAX_TOOL_ERROR, MAX_TOOLS,
 };
 use crate::protocol::pattern::Pattern;
-use crate::protocol::schema::{Fallback, Integer, Parameter, Shape, Text};
+use crate::protocol::schema::{Fallback, Integer, Parameter, Shape, Text, Tool};
 use wardian_vocabulary::ids::MAX_TOOL_NAME;
 
 /// Longest id of a session or checkpoint, in characters: more than any real one.
@@ -65,30 +65,36 @@ pub(crate) const CALLED_TOOLS: Parameter = Parameter::optional(
                 "What the tool does",
             ),
             Parameter::optional("input_schema", Shape::AnyObject, "JSON Schema of its arguments"),
+            Parameter::optional("output_schema", Shape::AnyObject, "JSON Schema of its output"),
         ],
         max_items: MAX_TOOLS,
     },
-    "Tools of yours that code of a session can call: `await tools.NAME(...)` returns status 'waiting' with requests",
+    "Tools of yours that code can call: `await tools.NAME(...)` returns status 'waiting' with requests",
 );
+
+const ANSWER_LIST: Shape = Shape::ObjectList {
+    members: &[
+        Parameter::required("id", Shape::Text(Text::up_to(MAX_SESSION_ID)), "Id of the request"),
+        Parameter::optional("output", Shape::Any, "Output of the tool, or the line of text"),
+        Parameter::optional(
+            "error",
+            Shape::Text(Text::up_to(MAX_TOOL_ERROR)),
+            "Why there is no output",
+        ),
+    ],
+    max_items: MAX_ANSWERS,
+};
+
+/// The body of a request that answers a run while its call goes on.
+pub(crate) static RUN_ANSWERS: Tool = Tool {
+    name: "POST /v1/runs/{id}/answers",
+    description: "Answers requests of a run while its call goes on.",
+    parameters: &[Parameter::required("answers", ANSWER_LIST, "Answers to some of its requests")],
+};
 
 pub(crate) const ANSWERS: Parameter = Parameter::optional(
     "answers",
-    Shape::ObjectList {
-        members: &[
-            Parameter::required(
-                "id",
-                Shape::Text(Text::up_to(MAX_SESSION_ID)),
-                "Id of the request",
-            ),
-            Parameter::optional("output", Shape::Any, "Output of the tool, or the line of text"),
-            Parameter::optional(
-                "error",
-                Shape::Text(Text::up_to(MAX_TOOL_ERROR)),
-                "Why there is no output",
-            ),
-        ],
-        max_items: MAX_ANSWERS,
-    },
+    ANSWER_LIST,
     "Answers to all requests of a session that waits, which goes on then; leave code empty",
 );
 

@@ -21,6 +21,7 @@ pub mod request_id;
 pub mod response;
 pub mod schema;
 pub mod strict;
+pub mod tool_schema;
 pub mod tools;
 mod wording;
 

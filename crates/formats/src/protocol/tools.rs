@@ -235,6 +235,7 @@ const EXECUTE_SKILL: Tool = Tool {
         ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
         LABEL,
+        CALLED_TOOLS,
         DETACH,
         IDEMPOTENCY_KEY,
     ],
@@ -443,7 +444,7 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 25] = [
+    const ADDED_PARAMETERS: [(&str, &str); 26] = [
         ("execute_skill", "label"),
         ("run_code", "label"),
         ("execute_skill", "strict_output"),
@@ -460,6 +461,7 @@ mod tests {
         ("execute_skill", "reproducible"),
         ("run_code", "reproducible"),
         ("create_blob", "encoding"),
+        ("execute_skill", "tools"),
         ("execute_skill", "detach"),
         ("execute_skill", "idempotency_key"),
         ("create_blob", "idempotency_key"),

@@ -1,6 +1,6 @@
 //! Checks a document that somebody else may have written, before anything is done with it.
 
-use crate::job::outcome::{LogChunk, MAX_LEFT_FILES, Stream};
+use crate::job::outcome::{LogChunk, MAX_LEFT_FILES};
 use crate::job::{KeepFiles, check_placement};
 use crate::protocol::strict::{self, RootKind};
 use crate::protocol::tools::{
@@ -46,8 +46,8 @@ impl RunEnding {
         ensure(is_repeatable, "a run that timed out or was ended by the machine has no document")?;
         let pieces = &self.log.pieces;
         ensure(pieces.iter().all(|piece| !piece.text.is_empty()), "a piece of its log is empty")?;
-        let is_kept = |piece: &LogChunk| piece.stream != Stream::Progress;
-        ensure(pieces.iter().all(is_kept), "its log contains a progress report")?;
+        let is_kept = |piece: &LogChunk| piece.stream.is_kept();
+        ensure(pieces.iter().all(is_kept), "its log contains a progress report or a request")?;
         let mut neighbours = pieces.iter().zip(pieces.iter().skip(1));
         let is_one_form = neighbours.all(|(one, next)| one.stream != next.stream);
         ensure(is_one_form, "two adjacent pieces of its log belong to one stream")?;
@@ -56,7 +56,7 @@ impl RunEnding {
 }
 
 impl RunInputs {
-    fn check(&self) -> Result<(), ProvenanceError> {
+    pub(super) fn check(&self) -> Result<(), ProvenanceError> {
         ensure(self.seed <= MAX_SEED, "`seed` is out of its bounds")?;
         ensure(self.epoch <= MAX_EPOCH, "`epoch` is out of its bounds")?;
         ensure(

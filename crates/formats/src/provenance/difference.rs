@@ -97,7 +97,7 @@ impl RunInputs {
 }
 
 /// Compares two values member by member.
-fn walk(path: &str, recorded: &Value, found: &Value, differences: &mut Vec<Difference>) {
+pub(super) fn walk(path: &str, recorded: &Value, found: &Value, differences: &mut Vec<Difference>) {
     match (recorded, found) {
         (Value::Object(one), Value::Object(other)) => {
             let more = other.keys().filter(|name| !one.contains_key(*name));
@@ -245,6 +245,7 @@ const fn stream_name(stream: Stream) -> &'static str {
         Stream::Stderr => "stderr",
         Stream::Log => "log",
         Stream::Progress => "progress",
+        Stream::Request => "request",
     }
 }
 

@@ -12,6 +12,7 @@ pub mod document;
 mod ed25519_keys;
 mod fault;
 pub mod network;
+pub mod session;
 mod signed_document;
 pub mod tar;
 mod text;
@@ -27,6 +28,10 @@ pub use crate::provenance::document::{
 pub use crate::provenance::ed25519_keys::{PrivateKey, PublicKey};
 pub use crate::provenance::fault::ProvenanceError;
 pub use crate::provenance::network::NetworkDocument;
+pub use crate::provenance::session::cell::{
+    CellEnding, CellInputs, CellRun, DisplayDigest, LogDigest, SessionCell, SessionCellState,
+};
+pub use crate::provenance::session::document::{MAX_CELLS, SessionDocument, SessionInputs};
 pub use crate::provenance::signed_document::{MAX_SIGNED_DOCUMENT, SignedDocument};
 pub use crate::provenance::text::DocumentText;
 pub use crate::provenance::unrepeatable::Unrepeatable;

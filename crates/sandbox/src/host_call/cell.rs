@@ -29,6 +29,8 @@ pub(crate) enum CellRequest<'a> {
     Waits(&'a [u8]),
     /// The same in the middle of a call, which is answered with the answers.
     Asks(&'a [u8]),
+    /// The program goes on, and will wait for the answer to this request; JSON text.
+    Tells(&'a str),
 }
 
 /// A form of an object as the guest sends it.
@@ -82,6 +84,7 @@ impl<'a> CellRequest<'a> {
             2 if rest.is_empty() => Some(Self::Reseeded),
             3 => Some(Self::Waits(rest)),
             4 => Some(Self::Asks(rest)),
+            5 => std::str::from_utf8(rest).ok().map(Self::Tells),
             _ => None,
         }
     }
@@ -246,6 +249,7 @@ mod tests {
         assert_eq!(CellRequest::parse(&[1]), Some(CellRequest::Clear));
         assert_eq!(CellRequest::parse(&[2]), Some(CellRequest::Reseeded));
         assert_eq!(CellRequest::parse(b"\x03[]"), Some(CellRequest::Waits(b"[]")));
+        assert_eq!(CellRequest::parse(b"\x05{}"), Some(CellRequest::Tells("{}")));
     }
 
     #[test]
@@ -264,7 +268,8 @@ mod tests {
             frame(NEW, &[(1, "no kind", b"")]),
             vec![1, 0],
             vec![2, 0],
-            vec![5],
+            vec![5, 0xff],
+            vec![6],
         ] {
             assert_eq!(CellRequest::parse(&frame), None, "{frame:?}");
         }

@@ -21,7 +21,7 @@ use crate::vfs::{Errno, FileSystem, Mount};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest, NetworkWait};
 use wardian_formats::job::outcome::{Conversions, ProgressReport};
-use wardian_formats::job::session::asking::CallerRequests;
+use wardian_formats::job::session::asking::{CallerRequests, MAX_TOLD_REQUEST};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -278,6 +278,12 @@ impl HostCalls<'_> {
                     Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
                 };
             }
+            CellRequest::Tells(request) => {
+                return HostAnswer::Bytes(match self.tell(request, length) {
+                    Ok(()) => replies::done(&[]),
+                    Err(refusal) => replies::refused(&refusal),
+                });
+            }
             CellRequest::Waits(requests) => {
                 let answer = self.account.waits(requests);
                 return HostAnswer::Bytes(self.told_of_open_files(answer));
@@ -296,6 +302,16 @@ impl HostCalls<'_> {
             Ok(number) => replies::done(&number.to_le_bytes()),
             Err(refusal) => replies::refused(&refusal),
         })
+    }
+
+    /// Tells what the program asks of its caller, if somebody hears it. It comes with the end of the turn,
+    /// too.
+    fn tell(&mut self, request: &str, length: usize) -> Result<(), Refusal> {
+        if self.capture.is_heard() && request.len() <= MAX_TOLD_REQUEST {
+            self.account.charge(length)?;
+            self.capture.request(request);
+        }
+        Ok(())
     }
 
     /// Mounts a blob that the run has stored, if its workspace has room for the copy. Without this

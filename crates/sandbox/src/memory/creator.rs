@@ -8,14 +8,15 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-use crate::memory::MemoryError;
 use crate::memory::changed::{self, VisitChanged};
 use crate::memory::control_pages::{COUNTER_LENGTH, ControlPages, CounterMemory};
 use crate::memory::dirty::DirtyPages;
 use crate::memory::image::{self, MemoryImage};
+use crate::memory::mapping;
 use crate::memory::plain::PlainMemories;
 use crate::memory::slot::Slot;
 use crate::memory::unused;
+use crate::memory::{MemoryError, PAGE};
 
 /// The settings that the slots of all images of a sandbox share.
 #[derive(Debug)]
@@ -116,32 +117,27 @@ impl SlotPool {
         }
     }
 
-    /// Calls `visit` with each page of a guest's memory that differs from the image, in order.
-    /// `memory` is the whole memory of a guest in a slot of this pool.
+    /// Calls `visit` with each page of a guest's memory that can differ from the image, in order. `memory` is the
+    /// whole memory of a guest in a slot of this pool. Pages that are `unused` get the bytes of the image again,
+    /// and are not visited. The ranges are numbers of pages; they ascend and do not overlap. `visit` tells whether
+    /// a page differs: many that do not are private no more afterwards.
     ///
     /// # Errors
     ///
     /// The page table cannot be read.
     pub(crate) fn visit_changed(
         &self,
-        memory: &[u8],
+        memory: &mut [u8],
+        unused: &[Range<usize>],
         visit: VisitChanged<'_>,
     ) -> Result<(), MemoryError> {
-        changed::visit_changed(&self.image, &self.rules.dirty, memory, visit)
-    }
-
-    /// Gives pages of `memory`, which is that of a guest in a slot of this pool, the bytes of the image
-    /// again. The ranges are numbers of pages; they ascend and do not overlap.
-    ///
-    /// # Errors
-    ///
-    /// The page table cannot be read.
-    pub(crate) fn restore(
-        &self,
-        memory: &mut [u8],
-        parts: &[Range<usize>],
-    ) -> Result<(), MemoryError> {
-        changed::restore(&self.image, &self.rules.dirty, memory, parts)
+        let needless =
+            changed::visit_changed(&self.image, &self.rules.dirty, memory, unused, visit)?;
+        for pages in needless {
+            let bytes = pages.start.saturating_mul(PAGE)..pages.end.saturating_mul(PAGE);
+            mapping::drop_same(memory.get_mut(bytes).unwrap_or_default())?;
+        }
+        Ok(())
     }
 
     /// Zeroes the private pages in a part of a guest's memory. The part begins and ends with a page,
@@ -172,7 +168,7 @@ impl SlotPool {
     /// Leaves a slot behind whose last guest has written to one page.
     #[cfg(test)]
     pub(crate) fn dirty_a_slot(&self) {
-        let slot = self.take(1 << 20, crate::memory::PAGE).unwrap();
+        let slot = self.take(1 << 20, PAGE).unwrap();
         slot.write_a_byte();
         self.leave(slot);
         self.reset();
@@ -370,7 +366,6 @@ mod tests {
     use wasmtime::{Config, Engine, Instance, Module, Store};
 
     use super::*;
-    use crate::memory::PAGE;
     use crate::memory::image::WASM_PAGE;
 
     /// An engine whose guests of two declared pages begin as an image of three.
@@ -456,6 +451,47 @@ mod tests {
         fixture.pool.reset();
         assert!(fixture.rules.fault().is_none());
         assert_eq!(fixture.pool.free.lock().len(), 1, "one slot served every run");
+    }
+
+    #[test]
+    fn pages_that_a_guest_has_written_back_are_let_go_and_no_byte_changes() {
+        let fixture = Fixture::new(Verify::Always);
+        let (mut store, instance) = fixture.guest(&module(&fixture.engine));
+        let call = |store: &mut Store<()>, name: &str, given: (i32, i32)| {
+            let put = instance.get_typed_func::<(i32, i32), ()>(&mut *store, name).unwrap();
+            put.call(store, given).unwrap();
+        };
+        let grow = instance.get_typed_func::<i32, i32>(&mut store, "grow").unwrap();
+        grow.call(&mut store, 4).unwrap();
+        let page = i32::try_from(PAGE).unwrap();
+        // 48 pages of the image, and 64 behind it.
+        for number in 0..112 {
+            let at = number * page;
+            let before = get(&mut store, &instance, at).unwrap();
+            call(&mut store, "put", (at, before + 1));
+            call(&mut store, "put", (at, before));
+        }
+        call(&mut store, "put", (5, 99));
+        call(&mut store, "put", (100 * page, 99));
+        let memory = instance.get_memory(&mut store, "m").unwrap();
+        let before = memory.data(&store).to_vec();
+        let mut visited = Vec::new();
+        for _ in 0..2 {
+            let mut found = Vec::new();
+            fixture
+                .pool
+                .visit_changed(memory.data_mut(&mut store), &[], &mut |page, now, then| {
+                    found.push(page);
+                    *now != *then.unwrap_or(&[0; PAGE])
+                })
+                .unwrap();
+            visited.push(found);
+        }
+        assert_eq!(visited[0].len(), 112);
+        if matches!(fixture.rules.dirty(), DirtyPages::Scan(_) | DirtyPages::Read(_)) {
+            assert_eq!(visited[1], [0, 100], "the others are not private any more");
+        }
+        assert!(memory.data(&store) == before.as_slice());
     }
 
     #[test]

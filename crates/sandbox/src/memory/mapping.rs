@@ -21,6 +21,14 @@ pub(super) fn trim_heap() {
     let _released = unsafe { libc::malloc_trim(0) };
 }
 
+/// Drops the private pages of `part`, a part of a guest's memory whose bytes are those of its image.
+pub(super) fn drop_same(part: &mut [u8]) -> Result<(), MemoryError> {
+    // SAFETY: the memory is borrowed for this call. It is a private mapping of the image, or zeros behind it, so
+    // it reads as before; if the bytes were others after all, a guest would lose what it has written.
+    unsafe { rustix::mm::madvise(part.as_mut_ptr().cast(), part.len(), Advice::LinuxDontNeed) }
+        .map_err(MemoryError::system("drop private pages"))
+}
+
 /// An address range with one owner.
 ///
 /// INVARIANT(small-pages): the kernel makes no huge pages here. A huge page would make unwritten
@@ -38,6 +46,16 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 // SAFETY: shared references only read the two fields.
 unsafe impl Sync for Mapping {}
+
+/// Makes all pages of `part` private, as a write to each of them would, without its page faults. A kernel before
+/// 5.14 does nothing, and neither does one without memory for them: the writes say so then.
+pub(super) fn populate(part: &mut [u8]) {
+    // SAFETY: the memory is borrowed for this call, and this kind of advice does not change its content.
+    let done = unsafe {
+        rustix::mm::madvise(part.as_mut_ptr().cast(), part.len(), Advice::LinuxPopulateWrite)
+    };
+    done.ok();
+}
 
 impl Mapping {
     /// Reserves `length` bytes of addresses without any memory behind them.

@@ -219,6 +219,20 @@ impl Capture {
         }
     }
 
+    /// True if somebody hears what the program does while it goes on.
+    pub(crate) const fn is_heard(&self) -> bool {
+        self.telling.is_some()
+    }
+
+    /// Tells the listener what the program asks of its caller, if there is one.
+    pub(crate) fn request(&mut self, text: &str) {
+        if let Some(telling) = &mut self.telling {
+            // What was printed before comes before.
+            telling.tell();
+            (telling.listener)(LogChunk { stream: Stream::Request, text: text.to_owned() });
+        }
+    }
+
     /// Takes one line of the guest's log. Line breaks within it are indented, so that a line that
     /// starts with a level is always the start of a message.
     pub(crate) fn log(&mut self, level: GuestLogLevel, message: &str) {
@@ -293,8 +307,8 @@ const fn slot(stream: Stream) -> usize {
         Stream::Stdout => 0,
         Stream::Stderr => 1,
         Stream::Log => 2,
-        // It is not kept.
-        Stream::Progress => 3,
+        // They are not kept.
+        Stream::Progress | Stream::Request => 3,
     }
 }
 

@@ -32,8 +32,8 @@ impl Sandbox {
     /// Carries out an order for the files of a guest between two of its turns. `content` is that of a file
     /// that is written. The output of the end is the [`FilesAnswer`].
     ///
-    /// A change that was not carried out may be done in part: the guest cannot go on then, and its last
-    /// checkpoint is as before.
+    /// A change that was refused has changed nothing. One that was done in part, because the workspace has
+    /// become full, is refused as well: the guest cannot go on then, and its last checkpoint is as before.
     ///
     /// # Errors
     ///
@@ -59,13 +59,25 @@ impl Sandbox {
         let lasting = &mut guest.store()?.data_mut().lasting;
         let room = lasting.process.files.free_bytes().saturating_add(lasting.ceiling.room());
         let answer = carry_out(&mut lasting.process, (order, content), (host, room));
-        let answer = answer.unwrap_or_else(refusal_of);
-        let is_refused = matches!(answer, FilesAnswer::Refused(_));
-        guest.can_go_on = !(is_refused && order.changes());
+        guest.can_go_on = !matches!(answer, Err(Undone { in_part: true, .. }));
+        let answer = answer.unwrap_or_else(|undone| FilesAnswer::Refused(undone.refusal));
         guest.standing = standing;
         let output = serde_json::to_vec(&answer).map_err(SandboxError::Job)?;
         let outcome = outcome_of(guest, watch)?;
         Ok(TurnEnd { outcome, output, can_go_on: guest.can_go_on })
+    }
+}
+
+/// An order that was not carried out.
+struct Undone {
+    refusal: FilesRefusal,
+    /// True if a part of it may be done.
+    in_part: bool,
+}
+
+impl From<Errno> for Undone {
+    fn from(errno: Errno) -> Self {
+        Self { refusal: refusal_of(errno), in_part: false }
     }
 }
 
@@ -91,20 +103,30 @@ fn carry_out(
     process: &mut GuestProcess,
     (order, content): (&FilesOrder, &[u8]),
     to: (&mut dyn Host, u64),
-) -> Result<FilesAnswer, Errno> {
+) -> Result<FilesAnswer, Undone> {
     match order {
-        FilesOrder::List(page) => listed(&process.files, page).map(FilesAnswer::Listed),
-        FilesOrder::Read { path } => read(&process.files, path, to),
-        FilesOrder::Write { path } => {
-            let now = process.now();
-            let replaced = process.files.put_file(path.as_str(), content, now)?;
-            Ok(FilesAnswer::Written { replaced })
-        }
+        FilesOrder::List(page) => Ok(FilesAnswer::Listed(listed(&process.files, page)?)),
+        FilesOrder::Read { path } => Ok(read(&process.files, path, to)?),
+        FilesOrder::Write { path } => write(process, path.as_str(), content),
         FilesOrder::Remove { path } => {
             let now = process.now();
-            process.files.remove_own(path, now).map(|()| FilesAnswer::Removed)
+            process.files.remove_own(path, now)?;
+            Ok(FilesAnswer::Removed)
         }
     }
+}
+
+fn write(process: &mut GuestProcess, path: &str, content: &[u8]) -> Result<FilesAnswer, Undone> {
+    process.files.check_put(path, content.len()).map_err(|errno| match errno {
+        Errno::NotFound if process.files.leads_to_nothing(path) => {
+            Undone { refusal: FilesRefusal::Dangling, in_part: false }
+        }
+        errno => errno.into(),
+    })?;
+    let now = process.now();
+    let put = process.files.put_file(path, content, now);
+    let replaced = put.map_err(|errno| Undone { in_part: true, ..errno.into() })?;
+    Ok(FilesAnswer::Written { replaced })
 }
 
 fn listed(files: &FileSystem, page: &FilesPage) -> Result<ListedFiles, Errno> {
@@ -142,8 +164,8 @@ fn read(
     Ok(FilesAnswer::Refused(FilesRefusal::NotTaken))
 }
 
-fn refusal_of(errno: Errno) -> FilesAnswer {
-    FilesAnswer::Refused(match errno {
+fn refusal_of(errno: Errno) -> FilesRefusal {
+    match errno {
         Errno::NotFound => FilesRefusal::NotFound,
         Errno::IsFolder => FilesRefusal::IsFolder,
         Errno::NotFolder => FilesRefusal::NotFolder,
@@ -152,5 +174,5 @@ fn refusal_of(errno: Errno) -> FilesAnswer {
         Errno::ReadOnly => FilesRefusal::Outside,
         Errno::LinkLoop | Errno::NameTooLong => FilesRefusal::TooDeep,
         _ => FilesRefusal::Unreadable,
-    })
+    }
 }

@@ -69,16 +69,16 @@ fn skill_layers(setup: &Setup) -> Vec<String> {
     layers.map(LayerMount::path).collect()
 }
 
-/// The job of a turn. The program sees `run_id` as its own, and `seed` seeds Python's
-/// non-cryptographic generators.
+/// The job of a turn, whose guest is told of this `cell`. The program sees `run_id` as its own, and `seed`
+/// seeds Python's non-cryptographic generators.
 ///
 /// # Errors
 ///
 /// A checked order causes none: the signature is that of the serialiser.
 pub(crate) fn job_text(
     (setup, turn): (&Setup, &Turn),
-    run_id: &RunId,
-    seed: u64,
+    cell: Option<&CellOrder>,
+    (run_id, seed): (&RunId, u64),
 ) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(&GuestJob {
         run_id,
@@ -91,6 +91,6 @@ pub(crate) fn job_text(
         environment: &setup.environment,
         seed,
         strict_output: turn.strict_output,
-        cell: turn.cell.as_ref(),
+        cell,
     })
 }

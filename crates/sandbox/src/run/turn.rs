@@ -1,5 +1,6 @@
 //! One turn of a guest, from the order to the outcome.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ use wardian_formats::job::host::Host;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::{Conversions, RunFailure, RunOutcome, RunUsage};
 use wardian_formats::job::session::asking::CallerRequests;
-use wardian_formats::job::session::cell::{CellOutcome, INTERRUPT_GRACE};
+use wardian_formats::job::session::cell::{CellOrder, CellOutcome, INTERRUPT_GRACE};
 use wardian_formats::job::{KeepFiles, Setup, Turn};
 use wardian_vocabulary::ids::RunId;
 use wardian_vocabulary::units::{ByteCount, Fuel};
@@ -126,7 +127,9 @@ fn prepare(
     if let Some(listener) = host.listener().filter(|_| turn.stream_logs) {
         capture.tell(listener);
     }
-    let job = job_text((setup, turn), &shown_id, seed).map_err(SandboxError::Job)?;
+    let cell = shown_cell(guest, turn);
+    let job = job_text((setup, turn), cell.as_deref(), (&shown_id, seed));
+    let job = job.map_err(SandboxError::Job)?;
     let account = HostCallAccount::new(host, &job, &turn.limits).for_cell(turn.cell.as_ref());
     guest.store()?.data_mut().lasting.process.files.begin_turn();
     let mut deadline = Deadline::at(watch.started() + turn.limits.wall_time);
@@ -136,6 +139,17 @@ fn prepare(
     let mut state = TurnState::new(TurnIo::new(capture, deadline), account);
     state.part = Some(TurnPart { limits: turn.limits, watch });
     Ok(state)
+}
+
+/// The cell as its guest is told of it. A reproducible one counts only the cells that were kept: others
+/// leave no trace, and whether there were any may depend on the machine.
+fn shown_cell<'a>(guest: &OpenGuest, turn: &'a Turn) -> Option<Cow<'a, CellOrder>> {
+    let cell = turn.cell.as_ref()?;
+    if guest.setup.reproducible.is_none() {
+        return Some(Cow::Borrowed(cell));
+    }
+    let number = guest.parking.sequence.saturating_add(1);
+    Some(Cow::Owned(CellOrder { number, ..cell.clone() }))
 }
 
 /// True if a turn is interrupted before it is stopped, so that its state can be kept: a cell, unless it has
@@ -311,15 +325,15 @@ fn finish(
     Ok(TurnEnd { outcome, output, can_go_on })
 }
 
-/// The files that a turn leaves: a cell those that it has made or changed. Patterns that a call chooses
-/// are for all.
+/// The files that a turn leaves: a cell those that it has made or changed, a whole program all. Patterns
+/// that a call chooses are for all.
 const fn harvest(turn: &Turn) -> Harvest {
     match (&turn.cell, &turn.keep_files) {
         (
-            Some(_),
+            Some(CellOrder { program: false, .. }),
             KeepFiles::Nothing | KeepFiles::All | KeepFiles::Figures | KeepFiles::Usual(_),
         ) => Harvest::OfTurn,
-        (Some(_), KeepFiles::Matching(_)) | (None, _) => Harvest::All,
+        (Some(_) | None, _) => Harvest::All,
     }
 }
 

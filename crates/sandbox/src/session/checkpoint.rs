@@ -94,9 +94,9 @@ impl Sandbox {
 
         let store = guest.store()?;
         let unused = self.unused_pages(calls::memory_of(store));
-        loaded.pool().restore(calls::memory_mut(store), &unused)?;
-        let bytes = calls::memory_of(store);
-        let PackedMemory { frames, count, pages } = pack_memory(loaded.pool(), bytes, memory)?;
+        let bytes = calls::memory_mut(store);
+        let packed = pack_memory(loaded.pool(), bytes, &unused, memory)?;
+        let PackedMemory { frames, count, pages } = packed;
         let memory_length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         let process = &store.data().lasting.process;
         let ParkedFiles { contents, descriptors } = pack_files(process, files)?;

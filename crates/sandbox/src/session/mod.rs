@@ -26,6 +26,6 @@ mod state;
 mod tests;
 
 pub use crate::session::error::PackError;
-pub use crate::session::examine::examine;
+pub use crate::session::examine::{ExaminedFiles, examine, examine_files};
 pub use crate::session::pack::head::Pack;
 pub(crate) use crate::session::parking::Parking;

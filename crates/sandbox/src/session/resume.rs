@@ -151,7 +151,7 @@ pub(crate) fn restore_process(
 }
 
 /// Memory for the files that were mounted during the turns. The workspace is charged for them.
-fn room_for_shown(
+pub(crate) fn room_for_shown(
     tree: &ParkedTree,
     limits: &SetupLimits,
 ) -> Result<BTreeMap<Inode, Vec<u8>>, PackError> {

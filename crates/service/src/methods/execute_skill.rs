@@ -18,6 +18,7 @@ use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
 use crate::service::Service;
+use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::members::Members;
@@ -26,6 +27,7 @@ use wardian_formats::protocol::methods::execution::{
 };
 use wardian_formats::skill::arguments::{CheckedArguments, check_arguments};
 use wardian_formats::skill::manifest::Manifest;
+use wardian_skills::registry::SeenSkill;
 use wardian_skills::registry::folders::snapshot::Snapshot;
 use wardian_vocabulary::ids::BlobId;
 
@@ -42,6 +44,9 @@ impl Service {
         params: ExecuteSkillParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
+        if params.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
+            return Box::pin(self.execute_with_tools(caller, params, listener)).await;
+        }
         let limits = params.limits();
         let pieces = CallPieces {
             method: "execute_skill",
@@ -85,15 +90,29 @@ impl Service {
     ) -> Result<Planned, ServiceError> {
         let seen = self.find_skill(caller, name, version)?;
         let snapshot = &seen.snapshot;
+        if snapshot.manifest().runtime.is_none() {
+            return Err(ServiceError::NotExecutable { name: snapshot.name().to_string() });
+        }
+        let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
+        let policy = self.policy.limits.for_caller(caller.limits).for_reproducible(reproducible);
+        let limits = policy.resolve(requested)?;
+        Ok(Planned { args, blobs, ..self.plan_of(caller, &seen, limits).await? })
+    }
+
+    /// The plan of a skill without arguments.
+    pub(crate) async fn plan_of(
+        &self,
+        caller: &Caller,
+        seen: &SeenSkill,
+        limits: RunLimits,
+    ) -> Result<Planned, ServiceError> {
+        let snapshot = &seen.snapshot;
         let name = snapshot.name().clone();
         let Some(runtime) = &snapshot.manifest().runtime else {
             return Err(ServiceError::NotExecutable { name: name.to_string() });
         };
         let entrypoint = Some(runtime.export.clone());
-        let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
-        let policy = self.policy.limits.for_caller(caller.limits).for_reproducible(reproducible);
-        let limits = policy.resolve(requested)?;
-        let skills = vec![self.supplies.mounted(caller, &seen).await?];
+        let skills = vec![self.supplies.mounted(caller, seen).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
         let program = Program::Skill { name };
         let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
@@ -101,12 +120,11 @@ impl Service {
         Ok(Planned {
             entrypoint,
             skills,
-            blobs,
             keep_files,
             strict_output: runtime.strict_output,
             network,
             secrets,
-            ..Planned::new(program, args, limits)
+            ..Planned::new(program, no_arguments(), limits)
         })
     }
 }

@@ -39,6 +39,9 @@ impl Service {
             return Box::pin(self.run_cell(caller, params, session.into_order(), listener)).await;
         }
         refuse_what_sessions_have(&params)?;
+        if params.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
+            return Box::pin(self.run_with_tools(caller, params, listener)).await;
+        }
         let pieces = CallPieces {
             method: "run_code",
             program: &params.code,
@@ -89,11 +92,7 @@ impl Service {
 
 /// Refuses parameters that only a call with `session` can have.
 fn refuse_what_sessions_have(params: &RunCodeParams) -> Result<(), ParamsError> {
-    let set = [
-        ("tools", params.tools.is_some()),
-        ("answers", params.answers.is_some()),
-        ("abandon", params.abandon),
-    ];
+    let set = [("answers", params.answers.is_some()), ("abandon", params.abandon)];
     match set.into_iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => Err(ParamsError::wrong(name, "left out without `session`", "a value")),
         None => Ok(()),

@@ -3,13 +3,18 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::sessions::asking::open_run::RunAnswersView;
 use crate::sessions::files::SessionFiles;
+use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
+use wardian_formats::protocol::methods::run_answers::RunAnswers;
+use wardian_stores::tenants::Right;
 
 /// The interface of sessions for the edges.
 pub trait SessionCalls: Send + Sync + 'static {
@@ -28,8 +33,8 @@ pub trait SessionCalls: Send + Sync + 'static {
         order: NewSessionOrder,
     ) -> impl Future<Output = Result<SessionView, ServiceError>> + Send;
 
-    /// Interrupts the cell of a session that is running or waits for its caller, if one is. One that waits
-    /// has ended when this is done, or waits again.
+    /// Interrupts the cell of a session that is running or waits for its caller, if one is. When this is done,
+    /// one that has waited has ended or waits again, or goes on if that takes longer than a second.
     ///
     /// # Errors
     ///
@@ -40,12 +45,46 @@ pub trait SessionCalls: Send + Sync + 'static {
         id: &str,
     ) -> impl Future<Output = Result<InterruptView, ServiceError>> + Send;
 
+    /// Answers requests of a run whose call goes on.
+    ///
+    /// # Errors
+    ///
+    /// The caller may not run code. The tenant has no such run that takes answers, or one of them is none to
+    /// what the run has asked: then none is taken.
+    fn answer_run(
+        &self,
+        caller: &Caller,
+        run: &str,
+        answers: RunAnswers,
+    ) -> Result<RunAnswersView, ServiceError> {
+        if !caller.rights.contains(Right::Execute) {
+            ensure_has(caller, Right::Code)?;
+        }
+        let RunAnswers { answers } = answers;
+        self.sessions().open_runs().answer(&caller.tenant, run, answers, &caller.memory)
+    }
+
     /// The files of the sessions.
     ///
     /// # Errors
     ///
     /// The engine is not ready.
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError>;
+
+    /// Makes a session, and executes the programs of a notebook in it, up to the first one that fails.
+    ///
+    /// # Errors
+    ///
+    /// The text is no notebook, or as for [`create_session`](Self::create_session). A cell that cannot be
+    /// executed is part of the answer.
+    fn import_notebook(
+        &self,
+        _caller: &Caller,
+        _text: &[u8],
+        _order: NotebookOrder,
+    ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
+        async { Err(ServiceError::NoSessions) }
+    }
 }
 
 impl SessionCalls for Service {
@@ -82,6 +121,15 @@ impl SessionCalls for Service {
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         Ok(SessionFiles::of(self))
     }
+
+    async fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> Result<ImportedNotebook, ServiceError> {
+        Box::pin(self.begin_notebook(caller, text, order)).await
+    }
 }
 
 impl<S: SessionCalls> SessionCalls for Arc<S> {
@@ -107,5 +155,14 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
 
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         S::session_files(self)
+    }
+
+    fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
+        S::import_notebook(self, caller, text, order)
     }
 }

@@ -3,38 +3,48 @@
 //! INVARIANT(last-checkpoint-is-truth): the state after a cell is in the store before the caller has the
 //! answer. A guest that a worker keeps only saves the way from there.
 
-use std::collections::BTreeSet;
-use std::io;
 use std::mem::take;
 use std::sync::Arc;
 use std::time::Instant;
 
-use tracing::{debug, warn};
+use tracing::debug;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
-use crate::runs::active::ActiveRun;
-use crate::sessions::asked::{self, AskedCell, CalledTools};
+use crate::runs::active::{ActiveRun, StopReason};
+use crate::sessions::asking::asked::{self, AskedCell};
+use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
 use crate::sessions::earlier_parts::LeftCell;
+use crate::sessions::held::going_on::{go_on, hold, wait_lost};
+use crate::sessions::held::places::HeldPlace;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
+use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
 use crate::sessions::room::{RunningCell, SessionRoom};
+use crate::sessions::setup::contents_of;
+use crate::sessions::turns::begun_host::BegunHost;
+use crate::sessions::turns::end_turn::{keep, leave, too_long};
 use wardian_dispatch::{
-    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, PackContent, Pool, RunHost,
+    CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, Pool, RunHost,
 };
-use wardian_formats::job::Turn;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
-use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
-use wardian_sessions::{CellEnds, PackDescription, SessionTurn, SessionsError};
-use wardian_vocabulary::error::CauseChain;
-use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
+use wardian_formats::protocol::methods::execution::RunStatus;
+use wardian_formats::provenance::{SessionInputs, Toolchain};
+use wardian_sessions::{Continuation, SessionTurn, SessionsError};
+use wardian_vocabulary::ids::{CheckpointId, Digest, RunId};
 use wardian_vocabulary::units::ByteCount;
 
-/// Bytes of a pack beyond which it is asked how long its whole chain is.
-const LARGE_PACK: u64 = 4 << 20;
+/// Why a cell of a reproducible session cannot wait.
+const ASKS_NOBODY: &str =
+    "a reproducible session has nobody to ask: `input()` and tools do not work in it";
+
+/// Why a cell has no end of its own.
+const STOPPED: &str = "it was stopped, or its caller has gone away";
+
+/// What the summary says of a cell whose first worker was lost before the cell had done anything outside of it.
+const REPEATED: &str = " It was begun a second time, because its first worker was lost.";
 
 /// The turn of a cell.
 #[derive(Debug)]
@@ -53,6 +63,14 @@ impl CellTurn {
             Self::Held(taken) => taken.facts().clone(),
         }
     }
+
+    /// Whether a cell that was parked has gone on; `None` for one that is held.
+    pub(crate) fn continuation(&self) -> Option<Continuation> {
+        match self {
+            Self::Own(turn) => Some(turn.continuation()),
+            Self::Held(_) => None,
+        }
+    }
 }
 
 /// A cell that has its turn, and what its guest has in common with the cells before.
@@ -68,6 +86,12 @@ pub(crate) struct PlannedCell {
     pub(crate) tools: CalledTools,
     /// The answers with which it goes on, if it has waited.
     pub(crate) answers: Option<JsonText>,
+    /// True if its value is displayed whatever it is.
+    pub(crate) shows_value: bool,
+    /// What its session must follow from, if it repeats another one.
+    pub(crate) expected: Option<Box<SessionInputs>>,
+    /// True if it is a whole program, as that of a run.
+    pub(crate) is_program: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -77,10 +101,15 @@ pub(crate) struct PlannedCell {
 /// A cell in progress, without what the worker is told of it.
 struct RunningTurn {
     turn: SessionTurn,
-    tools: BTreeSet<String>,
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
+    draft: Option<Box<CellDraft>>,
     earlier: Option<String>,
+    /// True if it was begun a second time.
+    is_repeated: bool,
+    /// Its right to wait in the middle of a call, if it did.
+    place: Option<HeldPlace>,
 }
 
 /// A cell that has ended on a worker and is neither kept nor rolled back yet.
@@ -89,12 +118,16 @@ pub(crate) struct EndedCell {
     turn: SessionTurn,
     /// What it asks of its caller, if it has not ended but waits.
     requests: CallerRequests,
-    /// The names of the tools that it may call.
-    tools: BTreeSet<String>,
+    /// The tools that it may call.
+    tools: KnownTools,
     /// True if its guest has nothing left to confirm.
     is_reseeded: bool,
+    /// What has decided it, if its session is reproducible.
+    draft: Option<Box<CellDraft>>,
     /// The result of its earlier parts, if it has waited.
     earlier: Option<String>,
+    /// True if it was begun a second time.
+    is_repeated: bool,
     /// Its state to keep, or why there is none.
     state: Result<LeftState, String>,
 }
@@ -105,7 +138,7 @@ enum LeftState {
     /// Its pack, and its guest if a worker has it.
     Packed(Option<HeldGuest>, CheckedPack),
     /// Its guest, which is in the middle of a call.
-    Held(HeldGuest),
+    Held(HeldGuest, Option<HeldPlace>),
 }
 
 impl PlannedCell {
@@ -113,7 +146,29 @@ impl PlannedCell {
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
         let CellFacts { number, must_reseed, .. } = self.facts;
-        CellOrder { tools, answers, ..CellOrder::new(number, must_reseed) }
+        let (shows_value, program) = (self.shows_value, self.is_program);
+        CellOrder { number, reseed: must_reseed, tools, answers, shows_value, program }
+    }
+
+    /// What decides the cell, if its session is reproducible.
+    ///
+    /// # Errors
+    ///
+    /// It repeats a cell of another session, and something else would decide it.
+    fn draft(
+        &self,
+        job: &Job,
+        toolchain: &Toolchain,
+    ) -> Result<Option<Box<CellDraft>>, ServiceError> {
+        let draft = CellDraft::of(job, self.facts.head.as_ref(), toolchain);
+        let draft = draft.map_err(ServiceError::Unserialisable)?;
+        let found = draft.as_ref().and_then(CellDraft::session);
+        if let Some((expected, found)) = self.expected.as_ref().zip(found)
+            && let Some(other) = expected.difference(found)?
+        {
+            return Err(ServiceError::OtherInputs(other));
+        }
+        Ok(draft.map(Box::new))
     }
 
     /// The cell as this run, which an interrupt of its session reaches.
@@ -139,33 +194,56 @@ impl PlannedCell {
     /// The cell was not begun.
     pub(crate) async fn run(
         self,
-        (pool, room): (&Pool, &SessionRoom),
+        (pool, room, toolchain): (&Pool, &SessionRoom, &Toolchain),
         caller: &Caller,
         job: Job,
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
+        let draft = self.draft(&job, toolchain)?;
         let Self { facts, turn, run, tools, earlier, .. } = self;
         let running = run.map(|run| room.note_running(facts.session.clone(), run));
         let turn = match turn {
             CellTurn::Own(turn) => *turn,
             CellTurn::Held(mut taken) => {
                 let finished = go_on(&mut taken, running.as_ref(), &job.turn, host).await?;
-                let Some(HeldCell { turn, guest, is_reseeded, .. }) = taken.into_cell() else {
+                let Some(HeldCell { turn, guest, is_reseeded, place, .. }) = taken.into_cell()
+                else {
                     return Err(wait_lost(&facts));
                 };
-                let cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
+                let mut cell = RunningTurn {
+                    turn,
+                    tools: tools.known,
+                    is_reseeded,
+                    draft,
+                    earlier,
+                    is_repeated: false,
+                    place,
+                };
+                cell.note_reason(&job.turn.id, STOPPED);
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
-        let is_reseeded = !facts.must_reseed;
-        let mut cell = RunningTurn { turn, tools: tools.names, is_reseeded, earlier };
-        // From here on its state may be continued, also if nobody waits for the end.
-        cell.turn.set_continued(true);
-        let done = Self::run_begun(&cell, running, (pool, room), caller, job, host).await;
-        match done {
-            Ok((finished, guest)) => Ok(Self::ended(cell, finished, guest)),
+        let mut cell = RunningTurn {
+            turn,
+            tools: tools.known,
+            is_reseeded: !facts.must_reseed,
+            draft,
+            earlier,
+            is_repeated: false,
+            place: None,
+        };
+        cell.note_reason(&job.turn.id, STOPPED);
+        let (run, continuation) = (job.turn.id.clone(), cell.turn.continuation());
+        // From its beginning on its state may be continued, also if nobody waits for the end.
+        let mut host = BegunHost::of(continuation.clone(), host);
+        match Self::run_begun(&cell, running, (pool, room), caller, job, &mut host).await {
+            Ok((finished, guest)) => {
+                cell.is_repeated = host.is_repeated();
+                Ok(Self::ended(cell, finished, guest))
+            }
             Err(NotBegun { error, is_lost }) => {
-                cell.turn.set_continued(is_lost);
+                continuation.note(is_lost);
+                cell.note_reason(&run, &error.to_string());
                 Err(error)
             }
         }
@@ -178,7 +256,7 @@ impl PlannedCell {
         (pool, room): (&Pool, &SessionRoom),
         caller: &Caller,
         job: Job,
-        host: &mut impl RunHost,
+        host: &mut BegunHost<'_, impl RunHost>,
     ) -> Result<(FinishedRun, HeldGuest), NotBegun> {
         let session = turn.session();
         let Job { guest: spec, turn: order } = job;
@@ -187,7 +265,7 @@ impl PlannedCell {
         if let Some(mut guest) = kept {
             running.iter().for_each(|running| running.can_interrupt(&guest));
             match guest.turn(&order, host).await {
-                Err(DispatchError::GuestLost) => {}
+                Err(DispatchError::GuestLost) => host.note_lost_guest(),
                 begun => {
                     let finished = begun.map_err(|error| not_resumed(error, head))?;
                     return Ok((finished, guest));
@@ -207,10 +285,11 @@ impl PlannedCell {
     }
 
     fn ended(
-        RunningTurn { turn, tools, is_reseeded, earlier }: RunningTurn,
+        cell: RunningTurn,
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
+        let RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated, place } = cell;
         let requests = finished.outcome.cell.as_mut().map(|cell| take(&mut cell.requests));
         let requests = requests.unwrap_or_default();
         let cell = finished.outcome.cell.as_ref();
@@ -218,7 +297,7 @@ impl PlannedCell {
         let is_held = cell.is_some_and(|cell| cell.is_held);
         let guest = finished.is_guest_kept.then_some(guest);
         let state = match (is_held, guest) {
-            (true, Some(guest)) => Ok(LeftState::Held(guest)),
+            (true, Some(guest)) => Ok(LeftState::Held(guest, place)),
             (true, None) => {
                 Err("no worker could keep the interpreter while the cell waits in a function"
                     .to_owned())
@@ -230,43 +309,68 @@ impl PlannedCell {
         let unconfirmed = "the interpreter did not confirm that its randomness was renewed";
         let state = state
             .and_then(|state| if is_reseeded { Ok(state) } else { Err(unconfirmed.to_owned()) });
-        (finished, EndedCell { turn, requests, tools, is_reseeded, earlier, state })
+        let state = match (&draft, requests.is_empty()) {
+            (Some(_), false) => Err(ASKS_NOBODY.to_owned()),
+            _ => state,
+        };
+        let ended =
+            EndedCell { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state };
+        (finished, ended)
+    }
+}
+
+impl RunningTurn {
+    /// Notes why the cell has no end of its own, if it gets none: what its earlier parts have shown is kept.
+    fn note_reason(&mut self, run: &RunId, reason: &str) {
+        let (turn, earlier) = (&mut self.turn, self.earlier.clone());
+        let place = (turn.session().clone(), turn.number());
+        let head = turn.head().map(|head| head.id.clone());
+        let left = LeftCell { place, head, waits: false, earlier };
+        let stopped = Answered::stopped(run.clone(), StopReason::Cancelled).result;
+        turn.set_end_if_dropped(left.end(&left.rolled_back(stopped, reason)));
     }
 }
 
 impl EndedCell {
     /// Keeps the state after the cell, or that in which it waits; or leaves the session where it was. Says so
-    /// in the answer. Packs of more than `most` bytes together are not kept: nobody could read them again.
+    /// in the answer. Packs that nobody could read again are not kept.
     pub(crate) async fn settle(
         self,
-        (room, most): (&SessionRoom, ByteCount),
+        (room, caller): (&SessionRoom, &Caller),
         mut answered: Answered,
     ) -> Answered {
-        let Self { turn, requests, tools, is_reseeded, earlier, state } = self;
+        // A state is read with the memory for clients, which others need too.
+        let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
+        let Self { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let waits = !requests.is_empty();
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
         let state = asked.and_then(|asked| Ok((state?, asked)));
-        if waits && state.is_ok() {
-            let requests = asked::shown(cell, requests);
+        if let Ok((_, Some(asked))) = &state {
+            let requests = asked.shown(cell, requests);
             answered.result.status = RunStatus::Waiting;
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;
         }
-        let state_of = |state, checkpoint| {
+        if is_repeated {
+            answered.result.summary.push_str(REPEATED);
+        }
+        let noted = noted_of(draft, &state, &answered);
+        let digest = noted.as_ref().map(|run| run.run.ending.state_digest);
+        let state_of = |state, checkpoint, state_digest| {
             let id = session.clone();
-            Some(SessionResult { id, cell, checkpoint, state, reason: None })
+            Some(SessionResult { id, cell, checkpoint, state, reason: None, state_digest })
         };
         if waits {
-            answered.result.session = state_of(CellFate::Waiting, head.clone());
+            answered.result.session = state_of(CellFate::Waiting, head.clone(), None);
         }
         let left = LeftCell { place: (session.clone(), cell), head, waits, earlier };
         let kept = match state {
             Ok((LeftState::Packed(guest, pack), asked)) => match too_long(&turn, &pack, most).await
             {
                 None => {
-                    let ends = left.clone().ends(answered.result.clone());
+                    let ends = left.clone().ends(answered.result.clone(), noted.as_ref());
                     keep(turn, pack, (ends, asked)).await.map(|at| {
                         let memory = ByteCount::bytes(answered.result.memory_peak_bytes);
                         if let Some(guest) = guest {
@@ -277,42 +381,34 @@ impl EndedCell {
                 }
                 Some(reason) => Err(leave(turn, &left, &answered.result, reason).await),
             },
-            Ok((LeftState::Held(guest), asked)) => {
-                let (asked, result) =
-                    (asked.unwrap_or_default(), left.end(&answered.result).result);
-                let waiting = HeldCell { turn, guest, is_reseeded, number: cell, asked, result };
-                room.hold(session.clone(), waiting).map(|()| None)
+            Ok((LeftState::Held(guest, place), asked)) => {
+                let (number, asked) = (cell, asked.unwrap_or_default());
+                let result = left.end(&answered.result).result;
+                let waiting = HeldCell { turn, guest, is_reseeded, number, asked, result, place };
+                match hold(room, caller, waiting).await {
+                    None => Ok(None),
+                    Some((turn, reason)) => Err(leave(turn, &left, &answered.result, reason).await),
+                }
             }
             Err(reason) => Err(leave(turn, &left, &answered.result, reason).await),
         };
         match kept {
             Ok(_) if waits => {}
-            Ok(at) => answered.result.session = state_of(CellFate::Kept, at),
+            Ok(at) => answered.result.session = state_of(CellFate::Kept, at, digest),
             Err(reason) => answered.result = left.rolled_back(answered.result, &reason),
         }
         answered
     }
 }
 
-/// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.
-async fn go_on(
-    taken: &mut TakenCell,
-    running: Option<&RunningCell<'_>>,
-    order: &Turn,
-    host: &mut impl RunHost,
-) -> Result<FinishedRun, ServiceError> {
-    let lost = wait_lost(taken.facts());
-    let Some(guest) = taken.guest() else { return Err(lost) };
-    running.into_iter().for_each(|running| running.can_interrupt(guest));
-    match guest.turn(order, host).await {
-        Err(DispatchError::GuestLost) => Err(lost),
-        finished => Ok(finished?),
-    }
-}
-
-/// The error for a cell whose guest was lost while it waited.
-fn wait_lost(CellFacts { session, number, .. }: &CellFacts) -> ServiceError {
-    SessionsError::WaitLost { session: session.clone(), cell: *number }.into()
+/// What is noted of a cell of a reproducible session whose state can be kept.
+fn noted_of(
+    draft: Option<Box<CellDraft>>,
+    state: &Result<(LeftState, Option<AskedCell>), String>,
+    answered: &Answered,
+) -> Option<KeptRun> {
+    let Ok((LeftState::Packed(_, pack), None)) = state else { return None };
+    draft?.ended(answered, pack.facts.root).ok()
 }
 
 /// A guest in the state that the session is at.
@@ -322,17 +418,13 @@ async fn guest_at(
     caller: &Caller,
     spec: GuestSpec,
 ) -> Result<HeldGuest, ServiceError> {
-    let packs = turn.packs(&caller.memory).await?;
+    let memory = caller.memory.for_states_of(&caller.tenant);
+    let packs = turn.packs(&memory).await?;
     if packs.is_empty() {
         return Ok(pool.open(spec));
     }
     debug!(session.id = %turn.session(), "the session goes on from {} packs", packs.len());
-    // Large packs are copied to memory files.
-    let contents = caller.memory.on_thread(move || {
-        packs.into_iter().map(|pack| PackContent::new(pack.bytes)).collect::<io::Result<Vec<_>>>()
-    });
-    let contents = contents.await.map_err(ServiceError::Interrupted)?;
-    Ok(pool.resume(spec, contents.map_err(ServiceError::Unreadable)?))
+    Ok(pool.resume(spec, contents_of(packs, &memory).await?))
 }
 
 /// Why a cell was not begun.
@@ -368,77 +460,4 @@ fn state_to_keep(finished: &mut FinishedRun) -> Result<CheckedPack, String> {
             "the state after the cell could not be saved".to_owned()
         })),
     }
-}
-
-/// Rolls a cell with this answer back for this reason.
-async fn leave(turn: SessionTurn, left: &LeftCell, result: &RunResult, reason: String) -> String {
-    let session = turn.session().clone();
-    let end = left.end(&left.rolled_back(result.clone(), &reason));
-    if let Err(cause) = turn.roll_back(end).await {
-        warn_of(&session, &cause);
-    }
-    reason
-}
-
-/// Why a pack is not kept that would make its chain longer than `most` bytes. Chains of small packs are
-/// short.
-pub(super) async fn too_long(
-    turn: &SessionTurn,
-    pack: &CheckedPack,
-    most: ByteCount,
-) -> Option<String> {
-    let size = pack.facts.size.as_u64();
-    if size <= LARGE_PACK {
-        return None;
-    }
-    let before = match pack.facts.base {
-        // If the store fails, the commit says so.
-        Some(_) => turn.chain_bytes().await.unwrap_or(0),
-        None => 0,
-    };
-    (before.saturating_add(size) > most.as_u64()).then(|| {
-        format!(
-            "the state after the cell takes more than the {most} that this server can restore; keep less \
-             in variables and files"
-        )
-    })
-}
-
-/// Commits the state after a cell, or that in which it waits after it has `asked` something. Returns its
-/// checkpoint, or why that is not possible.
-async fn keep(
-    turn: SessionTurn,
-    pack: CheckedPack,
-    (ends, asked): (CellEnds, Option<AskedCell>),
-) -> Result<CheckpointId, String> {
-    let asked = asked.map(|asked| serde_json::to_string(&asked)).transpose();
-    let asked = asked.map_err(|cause| cause.to_string())?;
-    let CheckedPack { facts, bytes } = pack;
-    let session = turn.session().clone();
-    let description = description_of(&turn, &facts);
-    let kept = match asked {
-        None => turn.commit(description, bytes, ends).await,
-        Some(asked) => turn.park(description, bytes, ends, asked).await,
-    };
-    kept.map_err(|cause| {
-        if matches!(cause, SessionsError::Store { .. } | SessionsError::DiskFull(_)) {
-            warn_of(&session, &cause);
-        }
-        cause.to_string()
-    })
-}
-
-/// The facts of a pack that a turn ends with, as the store keeps them.
-pub(super) fn description_of(turn: &SessionTurn, facts: &PackFacts) -> PackDescription {
-    let before = turn.state().map(|state| state.description.sequence);
-    let sequence = match (facts.base, before) {
-        (Some(_), Some(before)) => before.saturating_add(1),
-        _ => 0,
-    };
-    let (base, digest, size) = (facts.base, facts.digest, facts.size);
-    PackDescription { sequence, base, digest, size }
-}
-
-fn warn_of(session: &SessionId, cause: &SessionsError) {
-    warn!(session.id = %session, "a cell could not be ended: {}", CauseChain(cause));
 }

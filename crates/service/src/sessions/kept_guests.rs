@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use parking_lot::Mutex;
 
+use crate::sessions::held::ended_sessions::EndedSessions;
 use wardian_dispatch::HeldGuest;
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 use wardian_vocabulary::units::ByteCount;
@@ -23,6 +24,7 @@ struct Table<G> {
     guests: HashMap<SessionId, Kept<G>>,
     /// Counts guests that were added.
     added: u64,
+    ended: EndedSessions,
 }
 
 #[derive(Debug)]
@@ -38,14 +40,21 @@ struct Kept<G> {
 
 impl<G> Default for KeptGuests<G> {
     fn default() -> Self {
-        Self(Mutex::new(Table { guests: HashMap::new(), added: 0 }))
+        let (guests, ended) = (HashMap::new(), EndedSessions::default());
+        Self(Mutex::new(Table { guests, added: 0, ended }))
     }
 }
 
 impl<G> KeptGuests<G> {
-    /// Keeps the guest of a session, which is at this checkpoint and has so much memory.
+    /// Keeps the guest of a session, which is at this checkpoint and has so much memory. That of a session
+    /// that has ended meanwhile is closed.
     pub(crate) fn put(&self, session: SessionId, at: CheckpointId, guest: G, memory: ByteCount) {
         let mut table = self.0.lock();
+        if table.ended.has(&session) {
+            drop(table);
+            drop(guest);
+            return;
+        }
         table.added = table.added.saturating_add(1);
         let added = table.added;
         let before = table.guests.insert(session, Kept { guest, at, memory, added });
@@ -67,6 +76,15 @@ impl<G> KeptGuests<G> {
     /// Closes the guest of a session, if there is one.
     pub(crate) fn close(&self, session: &SessionId) {
         let kept = self.0.lock().guests.remove(session);
+        drop(kept);
+    }
+
+    /// Closes the guest of a session that has ended, also one that comes later.
+    pub(crate) fn end(&self, session: &SessionId) {
+        let mut table = self.0.lock();
+        table.ended.note(session);
+        let kept = table.guests.remove(session);
+        drop(table);
         drop(kept);
     }
 
@@ -126,6 +144,18 @@ mod tests {
         assert_eq!(Arc::strong_count(&guest), 2, "a session has one guest");
         kept.close(&session(1));
         assert_eq!(Arc::strong_count(&guest), 1);
+    }
+
+    #[test]
+    fn a_session_that_has_ended_keeps_no_guest() {
+        let (kept, guest) = (KeptGuests::default(), Arc::new(()));
+        let put = |number| kept.put(session(number), checkpoint(1), Arc::clone(&guest), MEMORY);
+        put(1);
+        kept.end(&session(1));
+        put(1);
+        assert_eq!(Arc::strong_count(&guest), 1, "it came too late");
+        put(2);
+        assert_eq!(Arc::strong_count(&guest), 2);
     }
 
     #[test]

@@ -7,17 +7,22 @@
 //! A session has no secrets, and no network but what the operator grants to all code: an earlier cell could
 //! have replaced any module.
 
-mod answering;
-mod asked;
+pub(crate) mod asking;
 pub(crate) mod calls;
 pub(crate) mod cell;
+mod cell_parts;
 mod earlier_parts;
 pub(crate) mod files;
+mod held;
 pub(crate) mod held_cells;
+mod kept_cells;
 pub(crate) mod kept_guests;
 pub(crate) mod notebook;
 pub(crate) mod observed;
 pub(crate) mod order;
+pub(crate) mod reproducible;
 pub(crate) mod room;
 mod setup;
+mod turns;
 pub(crate) mod views;
+mod whole_run;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
+use tokio::select;
 use tracing::debug;
 
 use crate::authorisation::ensure_has;
@@ -12,33 +13,35 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::input_blobs::open_inputs;
-use crate::run::prepare::label::RunLabel;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
-use crate::run::result::left_files;
+use crate::run::result::answered::Answered;
 use crate::service::Service;
-use crate::sessions::asked::CalledTools;
+use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::{CellTurn, PlannedCell};
+use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
+use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam};
 use crate::sessions::room::SessionRoom;
-use crate::sessions::setup::SessionSetup;
+use crate::sessions::setup::{
+    SessionSetup, is_of_run, limits_of_cell, limits_of_session, refuse_other_program,
+    refuse_other_seed, refuse_tools_of_reproducible, refuse_what_cells_have_not,
+    refuse_what_cells_set, refuse_what_first_cells_set, setup_of,
+};
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
-use wardian_formats::protocol::methods::execution::{
-    KeepFilesParam, RequestedLimits, RunCodeParams, RunResult, RunStatus,
-};
+use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams, RunResult};
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{Sessions, SessionsError, StoredSession, TurnRequest};
+use wardian_sessions::{Sessions, StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::{CauseChain, ErrorKind};
 use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
-use wardian_vocabulary::units::ByteCount;
 
 /// The id that stands for a session that does not exist yet.
 pub(super) const NEW: &str = "new";
@@ -48,6 +51,18 @@ const SHORTEST_LIFE: u64 = 100;
 
 /// Longest label of a session, in characters.
 const MAX_LABEL: usize = 200;
+
+/// The lives of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    /// It lasts until its caller closes it, or it expires.
+    Lasting,
+    /// It ends with the run that waits for its caller in it.
+    OfRun,
+}
+
+/// What a new session is made of: the plan of its guest, its blobs, its seed, and how long it lives.
+pub(super) type MadeSession<'a> = (&'a Planned, Vec<InputBlob>, Option<SessionSeed>, SessionKind);
 
 /// A session to make, as a caller sends it.
 #[derive(Debug, Default, Deserialize)]
@@ -61,59 +76,12 @@ pub struct NewSessionOrder {
     pub input_blobs: Vec<InputBlob>,
     /// The limits of its cells that last: memory, workspace, and the fuel of cells that name none.
     pub limits: RequestedLimits,
+    /// Whether it is reproducible, and from what.
+    pub reproducible: Option<SessionSeedParam>,
     /// How long it is kept after its last use, in milliseconds, if that is less than the server's setting.
     pub idle_ms: Option<u64>,
     /// How long it is kept after its creation, in milliseconds, if that is less than the server's setting.
     pub max_age_ms: Option<u64>,
-}
-
-/// The parts of a call that its cell has for itself.
-pub(super) struct CellParts {
-    code: String,
-    pub(super) limits: RequestedLimits,
-    keep_files: Option<KeepFilesParam>,
-    strict_output: bool,
-    label: Option<RunLabel>,
-    listener: Option<LogListener>,
-    pub(super) tools: CalledTools,
-    pub(super) answers: Option<JsonText>,
-    /// The result of its earlier parts, if it has waited.
-    pub(super) earlier: Option<String>,
-}
-
-impl CellParts {
-    /// The parts of a call that only interrupts a cell.
-    pub(super) fn of_interrupt() -> Self {
-        Self {
-            code: String::new(),
-            limits: RequestedLimits::default(),
-            keep_files: None,
-            strict_output: false,
-            label: None,
-            listener: None,
-            tools: CalledTools::default(),
-            answers: None,
-            earlier: None,
-        }
-    }
-
-    /// The parts of a call, without its answers.
-    pub(super) fn of(
-        params: &mut RunCodeParams,
-        listener: Option<LogListener>,
-    ) -> Result<Self, ServiceError> {
-        Ok(Self {
-            limits: params.limits(),
-            code: std::mem::take(&mut params.code),
-            keep_files: params.keep_files.take(),
-            strict_output: params.strict_output,
-            label: params.label.clone().map(RunLabel::parse).transpose()?,
-            listener,
-            tools: CalledTools::default(),
-            answers: None,
-            earlier: None,
-        })
-    }
 }
 
 impl Service {
@@ -124,8 +92,8 @@ impl Service {
         order: NewSessionOrder,
     ) -> Result<StoredSession, ServiceError> {
         ensure_has(caller, Right::Code)?;
-        let NewSessionOrder { label, mount_skills, input_blobs, limits, idle_ms, max_age_ms } =
-            order;
+        let NewSessionOrder { label, mount_skills, input_blobs, limits, .. } = order;
+        let NewSessionOrder { reproducible, idle_ms, max_age_ms, .. } = order;
         if let Some(label) = label.as_ref().filter(|label| label.chars().count() > MAX_LABEL) {
             let expected = format!("a text of at most {MAX_LABEL} characters");
             return Err(
@@ -139,12 +107,15 @@ impl Service {
                 return Err(ParamsError::wrong(name, expected, time.to_string()).into());
             }
         }
-        let limits = self.policy.limits.for_caller(caller.limits).resolve(&limits)?;
-        let planned = self.plan_guest(caller, String::new(), &mount_skills, &input_blobs, limits);
+        let seed = SessionSeed::of_order(reproducible)?;
+        let limits = limits_of_session(&self.policy.limits, caller, &limits, seed.as_ref())?;
+        let mounts = (mount_skills.as_slice(), input_blobs.as_slice());
+        let planned = self.plan_guest(caller, String::new(), mounts, (limits, seed.as_ref()));
         let planned = planned.await?;
         self.ensure_blobs_fit(caller, &planned).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
-        self.add_session(caller, (&planned, input_blobs), label, ends).await
+        let made = (&planned, input_blobs, seed, SessionKind::Lasting);
+        self.add_session(caller, made, label, ends).await
     }
 
     /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
@@ -170,29 +141,37 @@ impl Service {
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
         refuse_what_cells_have_not(&params)?;
-        if params.abandon {
-            return self.abandon_cell(caller, params, order).await;
-        }
-        if params.answers.is_some() {
-            return Box::pin(self.answer_cell(caller, params, order, listener)).await;
+        let seed = SessionSeed::of_call(params.reproducible)?;
+        if params.abandon || params.answers.is_some() {
+            refuse_other_seed(seed.as_ref())?;
+            return Box::pin(self.go_on_or_end(caller, params, order, listener)).await;
         }
         let store = self.sessions().store()?;
         let label = params.label.clone();
-        let mut parts = CellParts::of(&mut params, listener)?;
-        parts.tools = CalledTools::of(params.tools.as_deref().unwrap_or_default())?;
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
+        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        parts.open = opened.as_ref().map(OpenedRun::run);
+        parts.tools = params.tools.as_deref().map(CalledTools::of).transpose()?.unwrap_or_default();
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
         let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
             None => {
-                let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
-                let code = parts.code.clone();
-                let planned = self.plan_guest(caller, code, skills, blobs, limits).await?;
-                let setup = (&planned, blobs.clone());
+                refuse_tools_of_reproducible(seed.as_ref(), params.tools.is_some())?;
+                let policy = &self.policy.limits;
+                let limits = limits_of_session(policy, caller, &parts.limits, seed.as_ref())?;
+                let (code, mounts) = (parts.code.clone(), (skills.as_slice(), blobs.as_slice()));
+                let limits = (limits, seed.as_ref());
+                let planned = self.plan_guest(caller, code, mounts, limits).await?;
+                let setup = (&planned, blobs.clone(), seed, SessionKind::Lasting);
                 (self.add_session(caller, setup, label, [None, None]).await?, planned)
             }
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
+                refuse_other_seed(seed.as_ref())?;
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
+                refuse_other_program(&session)?;
+                let own = setup_of(&session)?.reproducible;
+                refuse_tools_of_reproducible(own.as_ref(), params.tools.is_some())?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
                 (session, planned)
             }
@@ -201,21 +180,40 @@ impl Service {
         let unknown =
             is_new.then(|| UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id));
         let begun = async {
-            let turn = TurnRequest {
-                source: parts.code.clone(),
-                if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
-                wait: wait_of(order.wait_ms),
-            };
-            self.ensure_not_held(&session.id)?;
-            let turn = store.take_turn(&caller.tenant, &session.id, turn).await?;
-            let turn = CellTurn::Own(Box::new(turn));
-            self.run_planned_cell(caller, (&session, planned), parts, turn).await
+            let turn = self.turn_of(caller, &session.id, &order, parts.code.clone()).await?;
+            let next = parts.next_part();
+            let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+            self.go_on_here(caller, &session, &next, answered.result).await
         };
         let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {
             unknown.keep();
         }
         self.close_after(caller, &session, &order, answered?).await
+    }
+
+    /// Takes the turn of a cell that begins.
+    async fn turn_of(
+        &self,
+        caller: &Caller,
+        session: &SessionId,
+        order: &SessionOrderParam,
+        source: String,
+    ) -> Result<CellTurn, ServiceError> {
+        let turn = TurnRequest {
+            source,
+            if_checkpoint: order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?,
+            wait: wait_of(order.wait_ms),
+        };
+        let store = self.sessions().store()?;
+        self.ensure_not_held(session).await?;
+        // A cell that comes to wait meanwhile is to be answered first.
+        let turn = select! {
+            biased;
+            waiting = self.sessions().until_held(session) => return Err(waiting.into()),
+            turn = store.take_turn(&caller.tenant, session, turn) => turn?,
+        };
+        Ok(CellTurn::Own(Box::new(turn)))
     }
 
     /// Closes a session after its cell, if that was asked for, and says so in the result.
@@ -228,7 +226,8 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         let store = self.sessions().store()?;
         // A cell that waits has not ended.
-        let is_over = order.keep == Some(false) && result.status != RunStatus::Waiting;
+        let is_short = order.keep == Some(false) || is_of_run(session);
+        let is_over = is_short && !waits_on(&result);
         if is_over {
             let closed = self.sessions().close(caller, session.id.as_str()).await;
             // It may have been closed meanwhile.
@@ -252,26 +251,19 @@ impl Service {
         Ok(MethodResult::Run(Box::new(result)))
     }
 
-    /// The limits of a cell that asks for these.
-    fn limits_of_cell(
+    /// Runs the next cell of a session.
+    pub(super) async fn run_next(
         &self,
         caller: &Caller,
-        session: &StoredSession,
-        setup: &SessionSetup,
-        requested: RequestedLimits,
-    ) -> Result<RunLimits, ServiceError> {
-        let rules = self.policy.limits.for_caller(caller.limits);
-        let with_own = setup.limits_for(requested)?;
-        // What the caller asks for is the caller's mistake; what the session has may be beyond what is
-        // allowed by now.
-        rules.resolve(&requested)?;
-        let limits = rules.resolve(&with_own);
-        let limits = limits.ok().filter(|limits| limits.fuel.is_some() == setup.fuel.is_some());
-        limits.ok_or_else(|| {
-            let reason = "the server's limits on memory, files or fuel have changed since the session \
-                          was made";
-            unusable(session, reason)
-        })
+        id: &SessionId,
+        parts: CellParts,
+    ) -> Result<Answered, ServiceError> {
+        let store = self.sessions().store()?;
+        let session = store.find(&caller.tenant, id).await?;
+        let planned = self.plan_next(caller, &session, &parts).await?;
+        let order = TurnRequest { source: parts.code.clone(), ..TurnRequest::default() };
+        let turn = CellTurn::Own(Box::new(store.take_turn(&caller.tenant, id, order).await?));
+        self.run_planned_cell(caller, (&session, planned), parts, turn).await
     }
 
     /// Runs a cell that has its turn.
@@ -281,35 +273,66 @@ impl Service {
         (session, planned): (&StoredSession, Planned),
         parts: CellParts,
         turn: CellTurn,
-    ) -> Result<RunResult, ServiceError> {
-        let (image, layers) = (session.image, setup_of(session)?.layers);
-        let facts = turn.facts();
+    ) -> Result<Answered, ServiceError> {
+        let SessionSetup { layers, reproducible: seed, is_run, .. } = setup_of(session)?;
+        let mut facts = turn.facts();
+        if let Some(seed) = &seed {
+            // It goes on with the same random numbers, also if its state was continued before.
+            facts.must_reseed = seed.must_reseed(facts.head.as_ref());
+        }
         let (number, head) = (facts.number, facts.head.clone());
-        let CellParts { tools, answers, earlier, .. } = parts;
-        let cell = PlannedCell { facts, turn, image, layers, tools, answers, earlier, run: None };
+        let continuation = turn.continuation();
+        let id = parts.open.as_ref().and_then(|open| open.id_of_first_part());
+        // One that has come before this part is over with the part before.
+        self.sessions().open_runs().take_interrupt(&session.id);
+        if let Some(open) = &parts.open {
+            open.begin_part(number, &parts.tools.known);
+        }
+        let cell = PlannedCell {
+            facts,
+            turn,
+            image: session.image,
+            layers,
+            tools: parts.tools,
+            answers: parts.answers,
+            shows_value: parts.shows_value,
+            is_program: is_run,
+            expected: parts.expected,
+            earlier: parts.earlier,
+            run: None,
+        };
         let planned = Planned {
+            id,
             label: parts.label,
-            keep_files: left_files::kept(parts.keep_files, self.policy.limits.keep_files),
-            strict_output: parts.strict_output,
+            keep_files: parts.keep_files,
+            strict_output: planned.strict_output || parts.strict_output,
             listener: parts.listener,
+            open: parts.open,
+            tool_calls: parts.tool_calls,
+            // What is noted of a cell that others can repeat has the digest of its log.
+            whole_logs: seed.is_some(),
             cell: Some(cell),
             ..planned
         };
         let performed = self.perform(caller, planned).await;
         let performed =
             performed.map_err(|error| self.sessions().note_damage(caller, &session.id, error));
-        let mut result = performed?.result;
-        if result.session.is_none() {
+        let mut answered = performed?;
+        if answered.result.session.is_none() {
             // It was stopped before its end.
-            let reason = result.summary.clone();
+            let reason = answered.result.summary.clone();
             let mut left = rolled_back((session.id.clone(), number), head, reason);
-            if self.sessions().held().number_of(&session.id) == Some(number) {
+            let waits_on = continuation.map_or_else(
+                || self.sessions().held().number_of(&session.id) == Some(number),
+                |continuation| !continuation.has_happened(),
+            );
+            if waits_on {
                 // It has not gone on, and can be answered once more.
                 left.state = CellFate::Waiting;
             }
-            result.session = Some(left);
+            answered.result.session = Some(left);
         }
-        Ok(result)
+        Ok(answered)
     }
 
     /// The plan of a cell in a session that has a guest.
@@ -320,8 +343,23 @@ impl Service {
         parts: &CellParts,
     ) -> Result<Planned, ServiceError> {
         let setup = setup_of(session)?;
-        let limits = self.limits_of_cell(caller, session, &setup, parts.limits)?;
-        self.plan_guest(caller, parts.code.clone(), &setup.skills, &setup.blobs, limits).await
+        let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), parts.limits)?;
+        self.plan_again(caller, &setup, parts.code.clone(), limits).await
+    }
+
+    /// The plan of a run in the guest of a session that was made so.
+    async fn plan_again(
+        &self,
+        caller: &Caller,
+        setup: &SessionSetup,
+        code: String,
+        limits: RunLimits,
+    ) -> Result<Planned, ServiceError> {
+        if let Some(skill) = setup.skills.first().filter(|_| setup.runs_skill) {
+            return self.plan_guest_of_skill(caller, skill, &setup.blobs, limits).await;
+        }
+        let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
+        self.plan_guest(caller, code, mounts, (limits, setup.reproducible.as_ref())).await
     }
 
     /// The plan of the guest of a session, for something that runs no program in it, and the layers that
@@ -332,19 +370,19 @@ impl Service {
         session: &StoredSession,
     ) -> Result<(Planned, Vec<Digest>), ServiceError> {
         let setup = setup_of(session)?;
-        let limits = self.limits_of_cell(caller, session, &setup, RequestedLimits::default())?;
-        let planned = self.plan_guest(caller, String::new(), &setup.skills, &setup.blobs, limits);
-        Ok((planned.await?, setup.layers))
+        let usual = RequestedLimits::default();
+        let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), usual)?;
+        let planned = self.plan_again(caller, &setup, String::new(), limits).await?;
+        Ok((planned, setup.layers))
     }
 
     /// The plan of a run in the guest of a session.
-    async fn plan_guest(
+    pub(super) async fn plan_guest(
         &self,
         caller: &Caller,
         code: String,
-        skills: &[String],
-        blobs: &[InputBlob],
-        limits: RunLimits,
+        (skills, blobs): (&[String], &[InputBlob]),
+        (limits, seed): (RunLimits, Option<&SessionSeed>),
     ) -> Result<Planned, ServiceError> {
         if !skills.is_empty() {
             ensure_has(caller, Right::Discover)?;
@@ -360,25 +398,31 @@ impl Service {
         };
         let planned = planned.with_blobs(blobs)?;
         planned.ensure_allowed(caller)?;
-        Ok(planned)
+        Ok(match seed {
+            Some(seed) => planned.following(seed.as_order()),
+            None => planned,
+        })
     }
 
     /// Adds a session whose cells have the guest of this plan, with these blobs.
-    async fn add_session(
+    pub(super) async fn add_session(
         &self,
         caller: &Caller,
-        (planned, blobs): (&Planned, Vec<InputBlob>),
+        (planned, blobs, seed, kind): MadeSession<'_>,
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
     ) -> Result<StoredSession, ServiceError> {
-        let image = self.supplies.image_for(caller, planned).await?.digest();
+        let (image, _held) = self.supplies.pin_image(caller, planned).await?;
         let layers = self.supplies.layers_for(caller, planned).await?;
         let layers: Vec<Digest> = layers.mounts.iter().map(|layer| layer.digest).collect();
         let skills = planned.skills.iter().map(|skill| {
             let mount = &skill.mount;
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
-        let setup = SessionSetup::of(skills.collect(), blobs, layers, &planned.limits);
+        let setup = SessionSetup::of((skills.collect(), blobs, layers), &planned.limits, seed);
+        let is_run = kind == SessionKind::OfRun;
+        let runs_skill = matches!(planned.program, Program::Skill { .. });
+        let setup = SessionSetup { is_run, runs_skill, ..setup };
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
         let made = self.sessions().store()?.create(&caller.tenant, order).await?;
@@ -389,15 +433,20 @@ impl Service {
 
 /// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
 #[derive(Debug)]
-struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
+pub(super) struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
 
 impl UnknownSession {
-    fn of(room: &SessionRoom, store: &Sessions, owner: &TenantId, session: &SessionId) -> Self {
+    pub(super) fn of(
+        room: &SessionRoom,
+        store: &Sessions,
+        owner: &TenantId,
+        session: &SessionId,
+    ) -> Self {
         Self(Some((store.clone(), room.observer(), owner.clone(), session.clone())))
     }
 
     /// The answer names the session.
-    fn keep(mut self) {
+    pub(super) fn keep(mut self) {
         self.0 = None;
     }
 }
@@ -409,7 +458,7 @@ impl Drop for UnknownSession {
             let (store, observer, tenant, id) = unknown;
             runtime.spawn(async move {
                 match store.close(&tenant, &id).await {
-                    Ok(()) => observer.note_alone(SessionEvent::Closed, &tenant, &id),
+                    Ok(()) => observer.end_alone(SessionEvent::Closed, &tenant, &id),
                     Err(cause) => {
                         debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
                     }
@@ -419,76 +468,13 @@ impl Drop for UnknownSession {
     }
 }
 
-/// How the guest of a session is made.
-fn setup_of(session: &StoredSession) -> Result<SessionSetup, ServiceError> {
-    serde_json::from_str(&session.setup).map_err(|_other_version| {
-        unusable(session, "it was made by another version of this server")
-    })
-}
-
-/// The bytes that the workspace of a session may have.
-pub(super) fn workspace_of(session: &StoredSession) -> Result<ByteCount, ServiceError> {
-    Ok(ByteCount::bytes(setup_of(session)?.workspace_bytes))
+/// True if the cell of this answer waits for its caller, or waits on because it was stopped before it has gone
+/// on.
+pub(super) fn waits_on(result: &RunResult) -> bool {
+    result.session.as_ref().is_some_and(|session| session.state == CellFate::Waiting)
 }
 
 /// True for the error of a session that does not exist any more.
 const fn is_of_ended_session(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::SessionNotFound | ErrorKind::SessionExpired)
-}
-
-/// The error for a session that cannot go on here, for this reason.
-pub(super) fn unusable(session: &StoredSession, reason: &str) -> ServiceError {
-    match session.head.clone() {
-        Some(checkpoint) => ServiceError::StateUnusable { checkpoint, reason: reason.to_owned() },
-        None => SessionsError::NotFound { session: session.id.clone() }.into(),
-    }
-}
-
-/// Refuses parameters that a cell cannot have.
-fn refuse_what_cells_have_not(params: &RunCodeParams) -> Result<(), ServiceError> {
-    let is_reproducible = params.reproducible.is_some_and(|asked| {
-        asked != wardian_formats::protocol::methods::execution::ReproducibleParam::Flag(false)
-    });
-    for (name, is_set) in [
-        ("entrypoint", params.entrypoint.is_some()),
-        ("args", params.args.is_some()),
-        ("reproducible", is_reproducible),
-        ("detach", params.detach),
-        ("idempotency_key", params.idempotency_key.is_some()),
-    ] {
-        if is_set {
-            return Err(
-                ParamsError::wrong(name, "left out in a call with `session`", "a value").into()
-            );
-        }
-    }
-    Ok(())
-}
-
-/// Refuses limits that each cell has for itself.
-fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
-    for (name, limit) in
-        [("limits.timeout_ms", limits.timeout_ms), ("limits.host_calls", limits.host_calls)]
-    {
-        if let Some(limit) = limit {
-            let expected = "left out: each call in the session sets its own";
-            return Err(ParamsError::wrong(name, expected, limit.to_string()).into());
-        }
-    }
-    Ok(())
-}
-
-/// Refuses parameters that only the first cell of a session can have.
-pub(super) fn refuse_what_first_cells_set(
-    skills: &[String],
-    blobs: &[InputBlob],
-) -> Result<(), ServiceError> {
-    for (name, is_empty) in [("mount_skills", skills.is_empty()), ("input_blobs", blobs.is_empty())]
-    {
-        if !is_empty {
-            let expected = "left out: what a session mounts is decided by its first call";
-            return Err(ParamsError::wrong(name, expected, "a list").into());
-        }
-    }
-    Ok(())
 }

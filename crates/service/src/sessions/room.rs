@@ -4,24 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::runs::active::{ActiveRun, StopReason};
-use crate::sessions::held_cells::{HeldCell, HeldCells};
+use crate::sessions::asking::open_runs::OpenRuns;
+use crate::sessions::held::places::HeldPlaces;
+use crate::sessions::held::session_guests::SessionGuests;
+use crate::sessions::held_cells::HeldCells;
 use crate::sessions::kept_guests::KeptGuests;
-use crate::sessions::notebook::download::NotebookDownload;
-use crate::sessions::notebook::notebook_of;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
+use crate::sessions::setup::parts_of_fork;
 use crate::sessions::views::{
-    CellPage, CellView, CheckpointView, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
+    CheckpointView, ForkOrder, ForkView, Forks, InterruptView, LiveSession, SessionDetail,
     SessionList, SessionReport, SessionUsageView, SessionView, checkpoint_id, place_of, session_id,
 };
-use crate::transfers::BlobTransfers;
 use wardian_dispatch::{HeldGuest, TurnInterrupter};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, StoredCell, StoredSession};
+use wardian_images::PinnedImages;
+use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, SessionsError, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::SessionId;
@@ -30,29 +33,11 @@ use wardian_vocabulary::units::ByteCount;
 /// Sessions of one page at most.
 const MAX_PAGE: u64 = 500;
 
-/// Cells of one page at most. Each has a program and a result.
-const MAX_CELLS: u64 = 100;
-
 /// Checkpoints that are shown at most: more than are kept of a session, unless many have names.
 const MAX_CHECKPOINTS: u64 = 1_000;
 
-/// Cells that a notebook has at most.
-const MAX_NOTEBOOK: u64 = 1_000;
-
 /// Memory for one session or checkpoint while a list is made, with its part of the answer.
 const LISTED: u64 = 2 << 10;
-
-/// Cells that are read at once. Others wait for the database meanwhile.
-const CELLS_AT_ONCE: u64 = 8;
-
-/// Memory for as many cells, with the longest programs and results.
-const READ_AT_ONCE: u64 = CELLS_AT_ONCE * (1 << 20 | 256 << 10);
-
-/// Bytes of programs and results after which a page is full.
-const MAX_PAGE_BYTES: u64 = 4 << 20;
-
-/// Bytes of programs and results after which a notebook is full.
-const MAX_NOTEBOOK_BYTES: u64 = 32 << 20;
 
 /// Longest name of a checkpoint, in characters.
 const MAX_NAME: usize = 200;
@@ -64,8 +49,12 @@ const MAX_NAME: usize = 200;
 pub struct SessionRoom {
     store: OnceLock<Sessions>,
     observer: OnceLock<SessionObserver>,
-    guests: KeptGuests,
-    held: Arc<HeldCells>,
+    guests: SessionGuests,
+    places: HeldPlaces,
+    /// Tells that a cell is held from now on.
+    pub(super) holds: Notify,
+    /// The images that open sessions began as.
+    pinned: Arc<OnceLock<PinnedImages>>,
     running: Mutex<BTreeMap<SessionId, Running>>,
 }
 
@@ -88,6 +77,10 @@ impl SessionRoom {
     /// Lets sessions be made from now on, whose events are told to the observer. Only the first call has an
     /// effect.
     pub fn open(&self, store: Sessions, observer: SessionObserver) {
+        let (folder, limit) = store.image_folder();
+        let pinned = self.pinned.get_or_init(|| PinnedImages::at(folder, limit));
+        observer.tend_images(pinned);
+        observer.tend_guests(&self.guests);
         self.observer.set(observer).ok();
         self.store.set(store).ok();
     }
@@ -102,11 +95,14 @@ impl SessionRoom {
     pub fn report(&self) -> SessionReport {
         let SessionTotals { sessions, waiting, bytes } = self.observer().totals();
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let pinned = self.pinned.get().map(PinnedImages::report).unwrap_or_default();
         SessionReport {
             open: sessions,
-            waiting: waiting.saturating_add(count(self.held.count())),
+            waiting: waiting.saturating_add(count(self.held().count())),
             parked: ByteCount::bytes(bytes),
-            guests: count(self.guests.count(HeldGuest::is_kept)),
+            guests: count(self.guests().count(HeldGuest::is_kept)),
+            images: pinned.images,
+            image_bytes: pinned.bytes,
         }
     }
 
@@ -125,24 +121,33 @@ impl SessionRoom {
         self.store.get().ok_or(ServiceError::NoSessions)
     }
 
-    pub(crate) const fn guests(&self) -> &KeptGuests {
-        &self.guests
+    /// The images that open sessions began as, once the store is open.
+    pub(crate) const fn pinned(&self) -> &Arc<OnceLock<PinnedImages>> {
+        &self.pinned
     }
 
-    /// Keeps a cell that waits in the middle of a call, for as long as the operator allows.
-    ///
-    /// # Errors
-    ///
-    /// This process keeps no sessions.
-    pub(crate) fn hold(&self, session: SessionId, cell: HeldCell) -> Result<(), String> {
-        let longest = self.store().map_err(|none| none.to_string())?.longest_wait();
-        self.held.hold(session, cell, longest);
-        Ok(())
+    pub(crate) fn guests(&self) -> &KeptGuests {
+        self.guests.kept()
     }
 
     /// The cells that wait in the middle of a call.
     pub(crate) const fn held(&self) -> &Arc<HeldCells> {
-        &self.held
+        self.guests.held()
+    }
+
+    /// The places for them.
+    pub(crate) const fn places(&self) -> &HeldPlaces {
+        &self.places
+    }
+
+    /// True if a cell of the session is running.
+    pub(crate) fn is_running(&self, session: &SessionId) -> bool {
+        self.running.lock().contains_key(session)
+    }
+
+    /// The runs whose callers answer while their calls go on.
+    pub(crate) const fn open_runs(&self) -> &Arc<OpenRuns> {
+        self.guests.open_runs()
     }
 
     /// Lets the cell that this run is be interrupted by its session.
@@ -187,77 +192,38 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_CHECKPOINTS)))?;
         let session = store.find(&caller.tenant, &id).await?;
-        let checkpoints = store.checkpoints(&caller.tenant, &id, 0, MAX_CHECKPOINTS).await?;
-        let checkpoints = checkpoints.iter().map(CheckpointView::of).collect();
-        Ok(SessionDetail { session: self.view(&session).await?, checkpoints })
+        let most = MAX_CHECKPOINTS.saturating_add(1);
+        let found = store.checkpoints(&caller.tenant, &id, 0, most).await?;
+        let session = self.view(&session).await?;
+        Ok(SessionDetail::of(session, &found, MAX_CHECKPOINTS))
     }
 
-    /// The cells of a session with higher numbers than `after`, in order: at most `limit`, and fewer if they
-    /// are long. An empty page is the last one.
+    /// Makes sessions of a checkpoint of another one. Those of a reproducible session have its cells, and go
+    /// on with its random numbers unless they have a seed.
     ///
     /// # Errors
     ///
-    /// As [`show`](Self::show).
-    pub async fn cells(
-        &self,
-        caller: &Caller,
-        id: &str,
-        after: u32,
-        limit: u64,
-    ) -> Result<CellPage, ServiceError> {
-        let (store, id) = (self.of(caller)?, session_id(id)?);
-        let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
-        let mut cells = read_cells(store, caller, &id, after, most).await?;
-        self.held().show(&id, &mut cells);
-        Ok(CellPage { cells: cells.into_iter().map(|cell| CellView::of(&id, cell)).collect() })
-    }
-
-    /// The cells of a session as a notebook, in the format of Jupyter. Pictures that they displayed are read
-    /// from `blobs` while it is sent.
-    ///
-    /// # Errors
-    ///
-    /// As [`show`](Self::show), or the server is busy with other downloads.
-    pub async fn notebook(
-        &self,
-        caller: &Caller,
-        id: &str,
-        blobs: &BlobTransfers,
-    ) -> Result<NotebookDownload, ServiceError> {
-        let (store, id) = (self.of(caller)?, session_id(id)?);
-        let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
-        let cells = read_cells(store, caller, &id, 0, most).await?;
-        let last = cells.last().map_or(0, |last| last.number);
-        let further = store.cells(&caller.tenant, &id, last, 1).await?;
-        let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
-        // Results are read, and written once more.
-        caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
-        let cells: Vec<CellView> = cells.into_iter().map(CellView::without_session).collect();
-        let left_out = further.first().map(|next| next.number);
-        notebook_of(caller, blobs, cells, left_out).await
-    }
-
-    /// Makes sessions of a checkpoint of another one.
-    ///
-    /// # Errors
-    ///
-    /// The tenant has no such session or checkpoint, `count` is too large, or the store fails.
+    /// The tenant has no such session or checkpoint, `count` is too large, the session takes no seed, or the
+    /// store fails.
     pub async fn fork(
         &self,
         caller: &Caller,
         id: &str,
-        checkpoint: Option<&str>,
-        count: Option<u64>,
+        order: &ForkOrder,
     ) -> Result<Forks, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let checkpoint = checkpoint.map(checkpoint_id).transpose()?;
-        let count = count.unwrap_or(1);
+        let checkpoint = order.checkpoint.as_deref().map(checkpoint_id).transpose()?;
+        let count = order.count.unwrap_or(1);
         let most = usize::try_from(count).ok().filter(|count| (1..=MAX_FORKS).contains(count));
         let Some(count) = most else {
             let expected = format!("a number from 1 to {MAX_FORKS}");
             return Err(ParamsError::wrong("count", expected, count.to_string()).into());
         };
-        let made = store.fork(&caller.tenant, &id, checkpoint.as_ref(), count).await;
+        let parent = store.find(&caller.tenant, &id).await?;
+        // A cell may end meanwhile, and its state is not the one that the caller knows.
+        let checkpoint = checkpoint.as_ref().or(parent.head.as_ref());
+        let own = parts_of_fork(&parent, checkpoint, order.seed)?;
+        let made = store.fork(&caller.tenant, &id, checkpoint, count, &own).await;
         let made = made.map_err(|cause| self.note_damage(caller, &id, cause.into()))?;
         let mut forks = Vec::with_capacity(made.len());
         for fork in made {
@@ -278,7 +244,7 @@ impl SessionRoom {
     ///
     /// # Errors
     ///
-    /// The tenant has no such session or checkpoint, a cell is running, or the store fails.
+    /// The tenant has no such session or checkpoint, a cell is running or waits, or the store fails.
     pub async fn restore(
         &self,
         caller: &Caller,
@@ -287,9 +253,11 @@ impl SessionRoom {
     ) -> Result<SessionView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         let checkpoint = checkpoint_id(checkpoint)?;
+        store.find(&caller.tenant, &id).await?;
+        self.ensure_not_held(&id).await?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
-        self.guests.close(&id);
+        self.guests().close(&id);
         self.view(&store.find(&caller.tenant, &id).await?).await
     }
 
@@ -316,7 +284,7 @@ impl SessionRoom {
             Some(text) => checkpoint_id(text)?,
             None => {
                 let head = store.find(&caller.tenant, &id).await?.head;
-                head.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint: None })?
+                head.ok_or(SessionsError::NoCheckpoint { checkpoint: None })?
             }
         };
         store.name_checkpoint(&caller.tenant, &id, &checkpoint, Some(name)).await?;
@@ -324,7 +292,7 @@ impl SessionRoom {
         let found = store.checkpoints(&caller.tenant, &id, after, MAX_CHECKPOINTS).await?;
         let named = found.iter().find(|found| found.id == checkpoint).map(CheckpointView::of);
         let checkpoint = Some(checkpoint);
-        Ok(named.ok_or(wardian_sessions::SessionsError::NoCheckpoint { checkpoint })?)
+        Ok(named.ok_or(SessionsError::NoCheckpoint { checkpoint })?)
     }
 
     /// Removes a checkpoint.
@@ -356,7 +324,13 @@ impl SessionRoom {
         store.find(&caller.tenant, &id).await?;
         let running = self.running.lock();
         let interrupted = running.get(&id).is_some_and(|running| match &running.interrupter {
-            Some(interrupter) => interrupter.interrupt(),
+            Some(interrupter) => {
+                let reaches = interrupter.interrupt();
+                if reaches {
+                    self.open_runs().note_interrupt(&id);
+                }
+                reaches
+            }
             // Its guest is not there yet, so there is no state to keep.
             None => {
                 running.run.stop(StopReason::Cancelled);
@@ -375,8 +349,7 @@ impl SessionRoom {
         let (store, id) = (self.of(caller)?, session_id(id)?);
         store.close(&caller.tenant, &id).await?;
         self.observer().note(SessionEvent::Closed, caller, id.as_str());
-        self.guests.close(&id);
-        drop(self.held.take(&id));
+        self.guests.end(&id);
         if let Some(running) = self.running.lock().get(&id) {
             running.run.stop(StopReason::Cancelled);
         }
@@ -423,15 +396,15 @@ impl SessionRoom {
         let guest_memory = session
             .head
             .as_ref()
-            .and_then(|head| self.guests.memory_of(id, head, HeldGuest::is_kept));
+            .and_then(|head| self.guests().memory_of(id, head, HeldGuest::is_kept));
         let run_id = self.running.lock().get(id).map(|running| running.run.id.clone());
         // A cell that waits in the middle of a call has its interpreter too.
-        let is_warm = guest_memory.is_some() || self.held.number_of(id).is_some();
+        let is_warm = guest_memory.is_some() || self.held().number_of(id).is_some();
         LiveSession { is_warm, guest_memory, run_id }
     }
 
     /// The store, for a caller that may run code.
-    fn of(&self, caller: &Caller) -> Result<&Sessions, ServiceError> {
+    pub(super) fn of(&self, caller: &Caller) -> Result<&Sessions, ServiceError> {
         ensure_has(caller, Right::Code)?;
         self.store()
     }
@@ -450,36 +423,4 @@ impl Drop for RunningCell<'_> {
     fn drop(&mut self) {
         self.room.running.lock().remove(&self.session);
     }
-}
-
-/// Reads the cells of a session with higher numbers than `after`: at most so many, and with the last of them
-/// not many more than so many bytes.
-async fn read_cells(
-    store: &Sessions,
-    caller: &Caller,
-    id: &SessionId,
-    mut after: u32,
-    (most, most_bytes): (u64, u64),
-) -> Result<Vec<StoredCell>, ServiceError> {
-    let (mut cells, mut left, mut bytes) = (Vec::new(), most, 0_u64);
-    caller.memory.reserve(ByteCount::bytes(READ_AT_ONCE))?;
-    while left > 0 && bytes < most_bytes {
-        let page = store.cells(&caller.tenant, id, after, left.min(CELLS_AT_ONCE)).await?;
-        let Some(last) = page.last() else { break };
-        after = last.number;
-        let length = page.iter().map(text_length).fold(0, u64::saturating_add);
-        bytes = bytes.saturating_add(length);
-        left = left.saturating_sub(u64::try_from(page.len()).unwrap_or(u64::MAX));
-        // They are in the answer once more.
-        caller.memory.reserve(ByteCount::bytes(length.saturating_mul(2)))?;
-        cells.extend(page);
-    }
-    Ok(cells)
-}
-
-/// Bytes of the program and the result of a cell.
-fn text_length(cell: &StoredCell) -> u64 {
-    let texts = [cell.source.as_ref(), cell.result.as_ref()];
-    let length = texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add);
-    ByteCount::from(length).as_u64()
 }

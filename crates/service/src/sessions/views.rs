@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::error::ServiceError;
+use crate::sessions::reproducible::cell_record::without_record;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{
@@ -104,6 +105,10 @@ pub struct SessionReport {
     pub parked: ByteCount,
     /// Interpreters that workers keep.
     pub guests: u64,
+    /// Memory images that they began as.
+    pub images: u64,
+    /// Bytes of these images on the disk.
+    pub image_bytes: ByteCount,
 }
 
 /// A page of the sessions of a tenant, newest first.
@@ -134,6 +139,20 @@ pub struct SessionDetail {
     pub session: SessionView,
     /// Its checkpoints, in the order of their cells.
     pub checkpoints: Vec<CheckpointView>,
+    /// The cell of the first checkpoint that is not in this list, if there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out_from_cell: Option<u32>,
+}
+
+impl SessionDetail {
+    /// A session with `most` of these checkpoints.
+    pub(crate) fn of(session: SessionView, found: &[StoredCheckpoint], most: u64) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (shown, others) = found.split_at_checked(most).unwrap_or((found, &[]));
+        let left_out_from_cell = others.first().map(|first| first.id.cell());
+        let checkpoints = shown.iter().map(CheckpointView::of).collect();
+        Self { session, checkpoints, left_out_from_cell }
+    }
 }
 
 /// A checkpoint.
@@ -218,6 +237,19 @@ impl CellView {
     }
 }
 
+/// Which state is forked, how often, and how the forks go on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForkOrder {
+    /// The checkpoint; the one that the session is at without it.
+    pub checkpoint: Option<String>,
+    /// The number of forks; one without it.
+    pub count: Option<u64>,
+    /// The seed of their randomness from there on, if the session is reproducible. They go on with the same
+    /// random numbers without it.
+    pub seed: Option<u64>,
+}
+
 /// The answer to a fork.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forks {
@@ -247,10 +279,11 @@ pub struct InterruptView {
 
 /// The result of a cell that was kept, with the member `session` of its answer. When the result was stored,
 /// its checkpoint had no name yet; results of other cells have the member already.
-fn with_session(id: &SessionId, cell: &StoredCell, mut result: String) -> String {
+fn with_session(id: &SessionId, cell: &StoredCell, result: String) -> String {
+    let (mut result, state_digest) = without_record(result);
     let (id, number, checkpoint) = (id.clone(), cell.number, cell.checkpoint.clone());
-    let state = CellFate::Kept;
-    let session = SessionResult { id, cell: number, checkpoint, state, reason: None };
+    let (state, reason) = (CellFate::Kept, None);
+    let session = SessionResult { id, cell: number, checkpoint, state, reason, state_digest };
     if let Ok(session) = serde_json::to_string(&session)
         && result.ends_with('}')
     {
@@ -294,6 +327,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::sessions::reproducible::testing::noted_after;
+    use wardian_sessions::{PackDescription, PackId, StoredPack};
     use wardian_vocabulary::ids::Digest;
 
     #[test]
@@ -317,7 +352,36 @@ mod tests {
         let kept = view(CellState::Kept, r#"{"output":1}"#);
         assert_eq!(kept, json!({"output": 1, "session": expected}));
         assert_eq!(view(CellState::Kept, "{}")["session"], expected);
+        let noted = view(CellState::Kept, &noted_after(None).unwrap());
+        assert_eq!(noted["session"]["state_digest"], json!(Digest::of(b"state")));
+        assert_eq!((&noted["status"], noted.get("record")), (&json!("failed"), None));
         let left = r#"{"output":null,"session":{"state":"rolled_back"}}"#;
         assert_eq!(view(CellState::RolledBack, left)["session"]["state"], "rolled_back");
+    }
+
+    #[test]
+    fn a_session_with_many_checkpoints_says_which_are_not_shown() {
+        let session = json!({
+            "id": SessionId::of_random(&[1; 16]), "label": null, "created_ms": 1, "used_ms": 1,
+            "expires_ms": 1, "cells": 3, "checkpoint": null, "is_warm": false,
+            "guest_memory_bytes": null, "parked_own_bytes": 0, "parked_shared_bytes": 0,
+            "forked_from": null, "run_id": null,
+        });
+        let session: SessionView = serde_json::from_value(session).unwrap();
+        let checkpoint = |cell| {
+            let id = CheckpointId::new(cell, &Digest::of(b"x"));
+            let pack = PackId { origin: session.id.clone(), checkpoint: id.clone() };
+            let digest = Digest::of(b"x");
+            let description =
+                PackDescription { sequence: 0, base: None, digest, size: ByteCount::default() };
+            let pack = StoredPack { id: pack, description, stored_bytes: 1 };
+            StoredCheckpoint { id, parent: None, name: None, made_ms: 1, pack }
+        };
+        let found: Vec<StoredCheckpoint> = (1..=3).map(checkpoint).collect();
+        let shown = |most| {
+            let detail = SessionDetail::of(session.clone(), &found, most);
+            (detail.checkpoints.len(), detail.left_out_from_cell)
+        };
+        assert_eq!((shown(2), shown(3), shown(4)), ((2, Some(3)), (3, None), (3, None)));
     }
 }

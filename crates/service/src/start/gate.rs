@@ -14,6 +14,7 @@ use crate::runs::history::RunHistory;
 use crate::service::Service;
 use crate::sessions::calls::SessionCalls;
 use crate::sessions::files::SessionFiles;
+use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView};
@@ -173,6 +174,15 @@ impl SessionCalls for Gate {
 
     fn session_files(&self) -> Result<SessionFiles<'_>, ServiceError> {
         self.service()?.session_files()
+    }
+
+    async fn import_notebook(
+        &self,
+        caller: &Caller,
+        text: &[u8],
+        order: NotebookOrder,
+    ) -> Result<ImportedNotebook, ServiceError> {
+        self.service()?.import_notebook(caller, text, order).await
     }
 }
 

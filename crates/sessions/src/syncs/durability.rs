@@ -110,6 +110,17 @@ impl<D: Disk> Inner<D> {
         .await
     }
 
+    /// Makes the packs of a chain survive a loss of power. Their rows do after the next change that waits for
+    /// the disk: there is one log.
+    pub(crate) async fn sync_chain(&self, chain: &[StoredPack]) -> Result<(), SessionsError> {
+        if self.config.sync == SessionSync::Always {
+            return Ok(());
+        }
+        let folder = Arc::clone(&self.folder);
+        let packs: Vec<PackId> = chain.iter().map(|pack| pack.id.clone()).collect();
+        on_thread(move || folder.sync(&packs)).await
+    }
+
     /// Syncs packs, and then all rows.
     async fn sync_all(&self, packs: &[PackId]) -> Result<(), SessionsError> {
         if packs.is_empty() {

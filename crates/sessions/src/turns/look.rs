@@ -1,6 +1,7 @@
 //! The turn of a session for something that changes nothing of it.
 //!
-//! INVARIANT(untouched): a look leaves no row, and a state that it was at is not said to be continued.
+//! INVARIANT(untouched): a look leaves no row, and a state that it was at is not said to be continued, unless
+//! it becomes a change.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use std::time::Duration;
 use crate::error::SessionsError;
 use crate::sessions::{Inner, Sessions};
 use crate::turns::chain::UnsealedPack;
+use crate::turns::turn::{SessionTurn, TurnRequest};
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_vocabulary::budget::CallMemory;
@@ -20,7 +22,9 @@ pub struct SessionLook<D: Disk = LocalDisk> {
     tenant: TenantId,
     session: SessionId,
     head: Option<CheckpointId>,
-    _permit: TurnPermit,
+    /// When the session was last used.
+    used_ms: u64,
+    permit: TurnPermit,
 }
 
 impl<D: Disk> Sessions<D> {
@@ -44,13 +48,14 @@ impl<D: Disk> Sessions<D> {
             return Err(SessionsError::Waiting { session: session.clone(), cell: waiting.number });
         }
         // What it was before the wait is no more.
-        let head = self.find(tenant, session).await?.head;
+        let found = self.find(tenant, session).await?;
         Ok(SessionLook {
             inner: Arc::clone(&self.0),
             tenant: tenant.clone(),
             session: session.clone(),
-            head,
-            _permit: permit,
+            head: found.head,
+            used_ms: found.used_ms,
+            permit,
         })
     }
 }
@@ -79,5 +84,16 @@ impl<D: Disk> SessionLook<D> {
             None => Ok(Vec::new()),
             Some(head) => self.inner.packs_of((&self.tenant, &self.session), head, memory).await,
         }
+    }
+
+    /// Begins a cell in this turn, for a state that something else than a program has changed. It ends with
+    /// [`commit_change`](SessionTurn::commit_change). Nothing is waited for.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sessions::take_turn`], except that no other cell is running.
+    pub async fn begin_change(self, order: TurnRequest) -> Result<SessionTurn<D>, SessionsError> {
+        let Self { inner, tenant, session, used_ms, permit, .. } = self;
+        SessionTurn::begin(inner, (tenant, session), order, (used_ms, permit)).await
     }
 }

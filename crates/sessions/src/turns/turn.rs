@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::warn;
 
 use crate::error::SessionsError;
-use crate::keys::{PackKey, TenantKey};
+use crate::keys::PackKey;
 use crate::seal::sealed_size;
-use crate::sessions::{Inner, Sessions, in_task, on_thread};
-use crate::turns::cell_ends::CellEnds;
+use crate::sessions::{Inner, Sessions, ended, in_task, on_thread};
+use crate::turns::cell_ends::{CellEnds, bounded, bounded_end};
 use crate::turns::chain::{MAX_CHAIN, UnsealedPack};
+use crate::turns::continuation::Continuation;
+use crate::turns::own_key::own_key;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::{Disk, LocalDisk};
 use wardian_stores::sessions::{
@@ -27,8 +30,9 @@ use wardian_vocabulary::units::ByteCount;
 /// Longest program that is kept with a cell, in bytes.
 pub const MAX_SOURCE: usize = 1 << 20;
 
-/// Longest result that is kept with a cell, in bytes.
-pub const MAX_RESULT: usize = 256 << 10;
+/// Most bytes of what a cell asks that waits, in its result. They count beside the others, because nobody
+/// could answer it without them.
+pub const MAX_ASKED: usize = (1 << 20) + (64 << 10);
 
 /// A cell to begin.
 #[derive(Debug, Clone, Default)]
@@ -44,15 +48,20 @@ pub struct TurnRequest {
 /// The turn of a cell in its session. No other cell begins while it exists.
 ///
 /// It ends with [`commit`](Self::commit), [`park`](Self::park) or [`roll_back`](Self::roll_back). Dropped
-/// before, it is rolled back, unless it has waited and has [not gone on](Self::set_continued).
+/// before, it is rolled back with [the end that was set](Self::set_end_if_dropped), unless it has waited
+/// and has [not gone on](Self::continuation).
 #[derive(Debug)]
 pub struct SessionTurn<D: Disk = LocalDisk> {
     inner: Arc<Inner<D>>,
     tenant: TenantId,
     session: SessionId,
     cell: BegunCell,
-    /// True if the state that the cell has waited in may have been continued.
-    is_continued: bool,
+    /// Whether the state that the cell has waited in may have been continued.
+    continuation: Continuation,
+    /// How the cell ends if nobody ends it.
+    end_if_dropped: CellEnd,
+    /// Finds the key that its pack is sealed with, while the cell runs.
+    own_key: JoinHandle<Result<Option<PackKey>, SessionsError>>,
     /// `None` once the turn is at its end.
     permit: Option<TurnPermit>,
 }
@@ -89,10 +98,22 @@ impl<D: Disk> Sessions<D> {
         let used_ms = self.find(tenant, session).await?.used_ms;
         let permit = self.0.turns.take(session, order.wait).await;
         let permit = permit.ok_or_else(|| SessionsError::Busy { session: session.clone() })?;
-        let inner = Arc::clone(&self.0);
+        let of = (tenant.clone(), session.clone());
+        SessionTurn::begin(Arc::clone(&self.0), of, order, (used_ms, permit)).await
+    }
+}
+
+impl<D: Disk> SessionTurn<D> {
+    /// Begins a cell in a turn that is taken. The session was last used at `used_ms`.
+    pub(super) async fn begin(
+        inner: Arc<Inner<D>>,
+        (tenant, session): (TenantId, SessionId),
+        order: TurnRequest,
+        (used_ms, permit): (u64, TurnPermit),
+    ) -> Result<Self, SessionsError> {
         let cell = NewCell {
-            tenant: tenant.clone(),
-            session: session.clone(),
+            tenant,
+            session,
             source: bounded(order.source, MAX_SOURCE),
             if_checkpoint: order.if_checkpoint,
             is_settled: inner.now_ms().saturating_sub(used_ms) > RARE_USE_MS,
@@ -102,13 +123,11 @@ impl<D: Disk> Sessions<D> {
         in_task(async move {
             let begun = inner.store.begin_cell(&cell, inner.config.max_parked.as_u64()).await?;
             inner.note_change(None, Vec::new()).await?;
-            SessionTurn::of(inner, (cell.tenant, cell.session), begun, permit)
+            Self::of(inner, (cell.tenant, cell.session), begun, permit)
         })
         .await
     }
-}
 
-impl<D: Disk> SessionTurn<D> {
     /// The turn of a cell that has begun or goes on.
     pub(super) fn of(
         inner: Arc<Inner<D>>,
@@ -119,8 +138,19 @@ impl<D: Disk> SessionTurn<D> {
         match begun {
             Begun::Cell(cell) => {
                 let (cell, permit) = (*cell, Some(permit));
-                let is_continued = cell.parked.is_none();
-                Ok(Self { inner, tenant, session, cell, is_continued, permit })
+                let continuation = Continuation::of(cell.parked.is_some());
+                let own_key =
+                    tokio::spawn(own_key(Arc::clone(&inner), tenant.clone(), session.clone()));
+                Ok(Self {
+                    inner,
+                    tenant,
+                    session,
+                    cell,
+                    continuation,
+                    end_if_dropped: CellEnd::default(),
+                    own_key,
+                    permit,
+                })
             }
             Begun::NotFound => Err(SessionsError::NotFound { session }),
             Begun::Waits { cell } => Err(SessionsError::Waiting { session, cell }),
@@ -138,6 +168,12 @@ impl<D: Disk> SessionTurn<D> {
     #[must_use]
     pub const fn session(&self) -> &SessionId {
         &self.session
+    }
+
+    /// The owner of the session.
+    #[must_use]
+    pub const fn owner(&self) -> &TenantId {
+        &self.tenant
     }
 
     /// The number of the cell in its session, from 1 on.
@@ -165,10 +201,16 @@ impl<D: Disk> SessionTurn<D> {
         self.cell.must_reseed
     }
 
-    /// Notes whether a cell that has waited may have gone on. One that has not, and whose turn is dropped,
-    /// waits on. A new turn of such a cell has not gone on; other cells always have.
-    pub fn set_continued(&mut self, is_continued: bool) {
-        self.is_continued = is_continued || self.cell.parked.is_none();
+    /// Whether a cell that has waited may have gone on, to be noted and asked. One that has not, and whose
+    /// turn is dropped, waits on. A new turn of such a cell has not gone on; other cells always have.
+    #[must_use]
+    pub fn continuation(&self) -> Continuation {
+        self.continuation.clone()
+    }
+
+    /// Sets the end with which the cell is rolled back if its turn is dropped.
+    pub fn set_end_if_dropped(&mut self, end: CellEnd) {
+        self.end_if_dropped = bounded_end(end, 0);
     }
 
     /// The packs that lead to the state that the cell begins or goes on in, from the whole one on; none for a
@@ -197,7 +239,8 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     /// Ends the cell with the state after it. When this returns, the session is at the returned checkpoint,
-    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than [`MAX_RESULT`] is not kept.
+    /// whatever becomes of the server; when that survives a loss of power is a setting. A result longer than
+    /// [`MAX_RESULT`](crate::MAX_RESULT) is not kept.
     ///
     /// # Errors
     ///
@@ -234,8 +277,8 @@ impl<D: Disk> SessionTurn<D> {
 
     /// Lets the cell wait for its caller: keeps the state that it is in, and what it asks, as text that only
     /// the caller of this understands. When this returns, the state is kept as that of
-    /// [`commit`](Self::commit) is; the session is where it was before the cell. Returns the name of the
-    /// state.
+    /// [`commit`](Self::commit) is; the session is where it was before the cell. Its result may be longer, by
+    /// [`MAX_ASKED`]. Returns the name of the state.
     ///
     /// # Errors
     ///
@@ -252,13 +295,14 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     async fn end_with(
-        self,
+        mut self,
         description: PackDescription,
         bytes: Vec<u8>,
         Ending { ends, asked, must_reseed }: Ending,
     ) -> Result<CheckpointId, SessionsError> {
         in_task(async move {
-            let end = bounded_end(ends.end);
+            let more = if asked.is_some() { MAX_ASKED } else { 0 };
+            let end = bounded_end(ends.end, more);
             let committed = self.try_commit(description, bytes, (end, asked, must_reseed)).await;
             match committed {
                 Ok(checkpoint) => {
@@ -266,7 +310,7 @@ impl<D: Disk> SessionTurn<D> {
                     Ok(checkpoint)
                 }
                 Err(cause) => {
-                    let end = bounded_end((ends.refused)(&cause));
+                    let end = bounded_end((ends.refused)(&cause), 0);
                     self.end_without_trace(&end).await;
                     Err(cause)
                 }
@@ -275,15 +319,22 @@ impl<D: Disk> SessionTurn<D> {
         .await
     }
 
-    /// Ends the cell without a trace: the session stays where it was. A result longer than [`MAX_RESULT`] is
-    /// not kept.
+    /// Says that the cell is about to be rolled back: whoever wants the next turn waits for it.
+    pub fn begin_ending(&self) {
+        if let Some(permit) = &self.permit {
+            permit.begin_ending();
+        }
+    }
+
+    /// Ends the cell without a trace: the session stays where it was. A result longer than
+    /// [`MAX_RESULT`](crate::MAX_RESULT) is not kept.
     ///
     /// # Errors
     ///
     /// The store fails. The cell is rolled back later then.
     pub async fn roll_back(self, end: CellEnd) -> Result<(), SessionsError> {
         in_task(async move {
-            let end = bounded_end(end);
+            let end = bounded_end(end, 0);
             let inner = Arc::clone(&self.inner);
             let rolled_back =
                 inner.store.roll_back_cell(&self.session, self.cell.number, &end).await;
@@ -294,19 +345,20 @@ impl<D: Disk> SessionTurn<D> {
     }
 
     async fn try_commit(
-        &self,
+        &mut self,
         description: PackDescription,
         bytes: Vec<u8>,
         (end, asked, must_reseed): (CellEnd, Option<String>, bool),
     ) -> Result<CheckpointId, SessionsError> {
-        let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let base = self.base_of(&description, &bytes)?;
         let checkpoint = CheckpointId::new(self.cell.number, &description.digest);
-        let (stored, limit) = (sealed_size(description.size), inner.config.max_parked);
+        let (stored, limit) = (sealed_size(description.size), self.inner.config.max_parked);
         if stored > limit.as_u64() {
             return Err(SessionsError::Full { limit });
         }
-        let key = self.own_key(&checkpoint).await?;
+        let damaged = || SessionsError::Damaged { checkpoint: checkpoint.clone() };
+        let key = (&mut self.own_key).await.map_err(ended)??.ok_or_else(damaged)?;
+        let (inner, head) = (&self.inner, self.cell.head.as_ref());
         let pack = PackId { origin: self.session.clone(), checkpoint: checkpoint.clone() };
         let commit = CellCommit {
             session: self.session.clone(),
@@ -400,18 +452,6 @@ impl<D: Disk> SessionTurn<D> {
         }
     }
 
-    /// The key that the session seals its packs with.
-    async fn own_key(&self, checkpoint: &CheckpointId) -> Result<PackKey, SessionsError> {
-        let wrapped = self.inner.store.keys(&self.session).await?;
-        let Some(wrapped) = wrapped.iter().find(|key| key.origin == self.session) else {
-            // Closing a session deletes its key first.
-            return Err(SessionsError::NotFound { session: self.session.clone() });
-        };
-        let tenant_key = TenantKey::find(&self.inner.keys, &self.tenant).await?;
-        let key = tenant_key.and_then(|tenant_key| tenant_key.unwrap(&self.session, wrapped));
-        key.ok_or_else(|| SessionsError::Damaged { checkpoint: checkpoint.clone() })
-    }
-
     /// Rolls the cell back after an error. If that fails, the next cell or the next start does it.
     async fn end_without_trace(self, end: &CellEnd) {
         roll_back_quietly(&self.inner, &self.session, self.cell.number, end).await;
@@ -429,10 +469,11 @@ impl<D: Disk> Drop for SessionTurn<D> {
         if let (Some(permit), Ok(runtime)) = (self.permit.take(), Handle::try_current()) {
             permit.begin_ending();
             let (inner, session) = (Arc::clone(&self.inner), self.session.clone());
-            let (number, is_continued) = (self.cell.number, self.is_continued);
+            let (number, is_continued) = (self.cell.number, self.continuation.has_happened());
+            let end = std::mem::take(&mut self.end_if_dropped);
             runtime.spawn(async move {
                 if is_continued {
-                    roll_back_quietly(&inner, &session, number, &CellEnd::default()).await;
+                    roll_back_quietly(&inner, &session, number, &end).await;
                 } else if let Err(cause) = inner.store.suspend_cell(&session, number).await {
                     // The next cell or the next start rolls it back.
                     warn!(session.id = %session, error = %CauseChain(&cause), "a cell cannot wait on");
@@ -456,12 +497,4 @@ async fn roll_back_quietly<D: Disk>(
     if let Err(cause) = rolled_back {
         warn!(session.id = %session, error = %CauseChain(&cause), "a cell could not be rolled back");
     }
-}
-
-fn bounded(text: String, most: usize) -> Option<String> {
-    (text.len() <= most).then_some(text)
-}
-
-pub(super) fn bounded_end(end: CellEnd) -> CellEnd {
-    CellEnd { result: end.result.and_then(|result| bounded(result, MAX_RESULT)), ..end }
 }

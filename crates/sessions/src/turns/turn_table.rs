@@ -59,6 +59,15 @@ impl TurnTable {
     }
 }
 
+impl TurnTable {
+    /// Waits for the end of a turn that is being rolled back. Returns false if none is.
+    pub(crate) async fn await_ending(&self, session: &SessionId) -> bool {
+        let place = self.0.lock().get(session).map(Arc::clone);
+        let is_ending = place.is_some_and(|place| place.is_ending.load(Ordering::Acquire));
+        is_ending && self.take(session, Duration::ZERO).await.is_some()
+    }
+}
+
 impl TurnPermit {
     /// Says that the turn is being rolled back: whoever comes now waits for it.
     pub(crate) fn begin_ending(&self) {
@@ -125,6 +134,14 @@ mod tests {
         });
         let next = next.unwrap();
         assert!(table.take(&one, Duration::ZERO).await.is_none(), "the next turn is not ending");
+        assert!(!table.await_ending(&one).await, "nor is it waited for");
+        next.begin_ending();
+        let (has_ended, ()) = tokio::join!(table.await_ending(&one), async {
+            tokio::task::yield_now().await;
+            drop(next);
+        });
+        assert!(has_ended && !table.await_ending(&one).await);
+        let next = table.take(&one, Duration::ZERO).await.unwrap();
         drop(next);
         assert!(table.0.lock().is_empty());
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use crate::error::SessionsError;
 use crate::sessions::{Sessions, in_task};
-use crate::turns::turn::{SessionTurn, bounded_end};
+use crate::turns::cell_ends::bounded_end;
+use crate::turns::turn::SessionTurn;
 use crate::turns::turn_table::TurnPermit;
 use wardian_stores::blobs::local::disk::Disk;
 use wardian_stores::sessions::{AnsweredCell, CellEnd, WaitingCell};
@@ -27,7 +28,13 @@ impl<D: Disk> Sessions<D> {
         session: &SessionId,
     ) -> Result<WaitingCell, SessionsError> {
         self.find(tenant, session).await?;
-        let waiting = self.0.store.waiting_cell(session).await?;
+        let waiting = match self.0.store.waiting_cell(session).await? {
+            // A turn that was dropped may let its cell wait on.
+            None if self.0.turns.await_ending(session).await => {
+                self.0.store.waiting_cell(session).await?
+            }
+            waiting => waiting,
+        };
         waiting.ok_or_else(|| SessionsError::NotWaiting { session: session.clone() })
     }
 
@@ -69,7 +76,7 @@ impl<D: Disk> Sessions<D> {
     ) -> Result<WaitingCell, SessionsError> {
         self.find(tenant, session).await?;
         let permit = self.permit(session).await?;
-        let (inner, session, end) = (Arc::clone(&self.0), session.clone(), bounded_end(end));
+        let (inner, session, end) = (Arc::clone(&self.0), session.clone(), bounded_end(end, 0));
         in_task(async move {
             let waiting = inner.store.waiting_cell(&session).await?;
             let waiting =

@@ -47,6 +47,8 @@ pub enum AuditKind {
     SessionExpired,
     /// A call found that the state of a session cannot be used.
     SessionDamaged,
+    /// A program has called a tool of its caller.
+    ToolCalled,
 }
 
 impl AuditKind {
@@ -55,12 +57,12 @@ impl AuditKind {
         match self {
             Self::KeyUsed | Self::TokenUsed => Duration::from_hours(1),
             // Each one counts.
-            Self::SkillPublished | Self::SkillUnpublished => Duration::ZERO,
+            Self::SkillPublished | Self::SkillUnpublished | Self::ToolCalled => Duration::ZERO,
             _ => Duration::from_secs(60),
         }
     }
 
-    /// True for events of sessions, of which a busy client makes many.
+    /// True for events of sessions and of their programs, of which a busy client makes many.
     pub(super) const fn is_of_sessions(self) -> bool {
         matches!(
             self,
@@ -70,6 +72,7 @@ impl AuditKind {
                 | Self::SessionClosed
                 | Self::SessionExpired
                 | Self::SessionDamaged
+                | Self::ToolCalled
         )
     }
 }

@@ -52,7 +52,8 @@ pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder
 pub use crate::records::record::{
     INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, NetworkUse,
     RecordedArguments, RecordedContent, RecordedError, RecordedHost, RecordedImage, RecordedLog,
-    RecordedPhases, RecordedSkill, RunKind, RunOutcomeKind, RunRecord, RunSummary, with_result,
+    RecordedPhases, RecordedSkill, RecordedToolCall, RunKind, RunOutcomeKind, RunRecord,
+    RunSummary, ToolCallEnd, with_result,
 };
 pub use crate::records::server_id::{RunHolder, ServerId};
 pub use crate::records::servers::{Renewal, RunElsewhere, ServerRecords};

@@ -338,7 +338,8 @@ fn size_of_texts(record: &RunRecord) -> u64 {
     let lists = blobs.saturating_mul(160).saturating_add(skills.saturating_mul(512));
     let titles = [&record.label, &record.title].into_iter().flatten().map(String::len);
     let titles = titles.fold(0, usize::saturating_add);
+    let rows = hosts.saturating_add(record.tool_calls.len());
     let sum = error.saturating_add(value).saturating_add(lists).saturating_add(titles);
     // Once as it is, and once as JSON.
-    ByteCount::from(sum.saturating_add(hosts.saturating_mul(512)).saturating_mul(2)).as_u64()
+    ByteCount::from(sum.saturating_add(rows.saturating_mul(512)).saturating_mul(2)).as_u64()
 }

@@ -103,6 +103,9 @@ pub struct RunRecord {
     pub log: RecordedLog,
     /// What it did in the network; none if it did nothing there.
     pub network: Option<NetworkUse>,
+    /// The calls of tools of its caller that have ended with its beginning: it was given their results.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<RecordedToolCall>,
     /// True if its result was that of an earlier run, and nothing was executed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cached: bool,
@@ -382,6 +385,48 @@ pub struct RecordedHost {
     pub received_bytes: u64,
     /// What was refused by rules.
     pub refusals: u64,
+}
+
+/// A call of a tool of the caller that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedToolCall {
+    /// The id of the request.
+    pub id: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// What identifies the arguments.
+    pub arguments: Digest,
+    /// What identifies the output or the error that the program got.
+    pub result: Digest,
+    /// Its end.
+    pub end: ToolCallEnd,
+}
+
+/// The ends of calls of tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolCallEnd {
+    /// The program has an output.
+    Answered,
+    /// The caller has answered with an error.
+    Failed,
+    /// The arguments or the output do not fit the schemas.
+    Refused,
+}
+
+impl ToolCallEnd {
+    /// All ends, in the order of the documentation.
+    pub const ALL: [Self; 3] = [Self::Answered, Self::Failed, Self::Refused];
+
+    /// The name of the end.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+        }
+    }
 }
 
 /// The record of a run that is over, as callers get it: with its status, and the result that is kept.

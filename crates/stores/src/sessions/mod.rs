@@ -23,12 +23,12 @@ pub(crate) mod tenant_key;
 
 pub use crate::sessions::losses::{RARE_USE_MS, ServerLife, SessionLosses, SessionSync};
 pub use crate::sessions::rows::{
-    AnsweredCell, CellEnd, CellState, ForkedFrom, NewCell, NewFork, NewSession, PackDescription,
-    PackId, ParkedBytes, SessionPlace, SessionState, SessionTotals, SessionUsage, StoredCell,
-    StoredCheckpoint, StoredPack, StoredSession, WaitingCell, WrappedKey,
+    AnsweredCell, CellEnd, CellState, ForkParts, ForkedFrom, NewCell, NewFork, NewSession,
+    PackDescription, PackId, ParkedBytes, SessionPlace, SessionState, SessionTotals, SessionUsage,
+    StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell, WrappedKey,
 };
 pub use crate::sessions::store::{
-    Begun, BegunCell, CellCommit, Committed, Forgotten, Forked, KEPT_INTERVAL, KEPT_NEWEST,
-    MAX_EXPIRED, Removal, SessionCells, SessionCheckpoints, SessionRows, SessionStore,
+    Begun, BegunCell, CellCommit, Committed, Forgotten, ForkRoom, Forked, KEPT_INTERVAL,
+    KEPT_NEWEST, MAX_EXPIRED, Removal, SessionCells, SessionCheckpoints, SessionRows, SessionStore,
 };
 pub use crate::sessions::tenant_key::{SESSION_KEY_LENGTH, TenantSessionKeys};

@@ -46,8 +46,19 @@ impl NewSession {
 pub struct NewFork {
     /// Its id.
     pub id: SessionId,
+    /// What it does not share with that session.
+    pub own: ForkParts,
     /// Its own key, and those of the sessions whose packs it needs, all wrapped for it.
     pub keys: Vec<WrappedKey>,
+}
+
+/// What a fork does not share with the session that it is made of.
+#[derive(Debug, Clone, Default)]
+pub struct ForkParts {
+    /// How its guest is made, if that is not as the other one's.
+    pub setup: Option<String>,
+    /// True if it has the ended cells before its checkpoint, which count in the quota once more.
+    pub has_cells: bool,
 }
 
 /// A session's key as another one may use it.

@@ -7,6 +7,7 @@
 //! INVARIANT(needed-packs-stay): a pack has a row as long as the chain of a checkpoint of any session
 //! needs it, and no longer.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -18,7 +19,7 @@ use crate::sessions::rows::{
     SessionPlace, SessionTotals, SessionUsage, StoredCell, StoredCheckpoint, StoredPack,
     StoredSession, WaitingCell, WrappedKey,
 };
-use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// Checkpoints of a session that are never thinned out: the newest ones.
 pub const KEPT_NEWEST: u64 = 8;
@@ -44,15 +45,14 @@ pub trait SessionRows: Send + Sync {
     /// Adds a session with its key, unless its tenant has `most` open ones. Returns false then.
     async fn create(&self, session: &NewSession, most: u64) -> Result<bool, DatabaseError>;
 
-    /// Adds forks of a checkpoint, which must reseed, as long as the tenant has fewer than `most` open
-    /// sessions.
+    /// Adds forks of a checkpoint, which must reseed, as long as the tenant has room for them.
     async fn fork(
         &self,
         tenant: &TenantId,
         from: (&SessionId, &CheckpointId),
         forks: &[NewFork],
         now_ms: u64,
-        most: u64,
+        room: ForkRoom,
     ) -> Result<Forked, DatabaseError>;
 
     /// A session of this tenant, also one that has expired.
@@ -81,6 +81,9 @@ pub trait SessionRows: Send + Sync {
     /// left out.
     async fn parked_bytes(&self, sessions: &[SessionId])
     -> Result<Vec<ParkedBytes>, DatabaseError>;
+
+    /// The images that open sessions began as.
+    async fn images(&self) -> Result<BTreeSet<Digest>, DatabaseError>;
 
     /// The keys that a session has, by the session that made them.
     async fn keys(&self, session: &SessionId) -> Result<Vec<WrappedKey>, DatabaseError>;
@@ -144,6 +147,9 @@ pub trait SessionCells: Send + Sync {
 
     /// Lets a cell wait on that was to go on and has not. Returns false if it is not running, or has not waited.
     async fn suspend_cell(&self, session: &SessionId, number: u32) -> Result<bool, DatabaseError>;
+
+    /// Notes that an open session is used. Its end by disuse is counted from there.
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError>;
 
     /// Ends a cell that is running or waits, without a checkpoint. Returns the packs that nothing needs any
     /// more; `None` if it has ended before.
@@ -218,6 +224,18 @@ pub trait SessionCheckpoints: Send + Sync {
 
     /// Those of these packs that have a row, in any order.
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError>;
+
+    /// False if the database has never had a session. Then no pack can be one of its own.
+    async fn has_had_sessions(&self) -> Result<bool, DatabaseError>;
+}
+
+/// The room that a tenant has for forks.
+#[derive(Debug, Clone, Copy)]
+pub struct ForkRoom {
+    /// Open sessions at most.
+    pub sessions: u64,
+    /// Bytes of all its sessions at most. Only forks that have cells take some.
+    pub bytes: u64,
 }
 
 /// The outcome of a fork.
@@ -225,6 +243,8 @@ pub trait SessionCheckpoints: Send + Sync {
 pub enum Forked {
     /// So many forks were made, the first of those that were asked for.
     Done(usize),
+    /// The same, and the tenant's bytes have no room for the cells of another one.
+    Full(usize),
     /// There is no such session, or its time is over.
     NoSession,
     /// The session has no such checkpoint.

@@ -15,7 +15,7 @@ pub(crate) enum KernelCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
-    /// Install for this user [default].
+    /// Install for this user (the default).
     #[arg(long)]
     pub(super) user: bool,
     /// Install below FOLDER/share/jupyter.

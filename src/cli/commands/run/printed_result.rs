@@ -128,7 +128,7 @@ impl ShownLogs {
             }
             Stream::Stderr | Stream::Log => print_error(text),
             // The output of the program itself shows it, if it likes.
-            Stream::Progress => {}
+            Stream::Progress | Stream::Request => {}
         }
     }
 }
@@ -138,7 +138,7 @@ const fn slot(stream: Stream) -> usize {
         Stream::Stdout => 0,
         Stream::Stderr => 1,
         Stream::Log => 2,
-        Stream::Progress => 3,
+        Stream::Progress | Stream::Request => 3,
     }
 }
 

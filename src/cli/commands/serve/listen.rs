@@ -295,7 +295,7 @@ async fn tend_sessions(observed: Option<(Sessions, SessionObserver)>) {
         match observer.tend(&sessions).await {
             Ok(0) => {}
             Ok(count) => info!(count, "sessions expired: {count}"),
-            Err(cause) => warn!("expired sessions cannot be removed: {}", CauseChain(&cause)),
+            Err(cause) => warn!("what is left of ended sessions stays: {}", CauseChain(&cause)),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::examples;
+use crate::cli::commands::sessions::examples;
+use wardian_formats::protocol::tools::MAX_SEED;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
@@ -43,6 +44,11 @@ pub(crate) enum SessionsCommand {
         #[arg(long, value_name = "COUNT", default_value_t = 1)]
         #[arg(value_parser = clap::value_parser!(u64).range(1..=16))]
         count: u64,
+        /// Seed of their random numbers, if the session is reproducible [default: they draw the same
+        /// numbers as the session].
+        #[arg(long, value_name = "NUMBER")]
+        #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+        seed: Option<u64>,
         /// Print the sessions as JSON.
         #[arg(long)]
         json: bool,
@@ -65,6 +71,30 @@ pub(crate) enum SessionsCommand {
         /// Ids of the sessions.
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
+        #[command(flatten)]
+        at: SessionServer,
+    },
+    /// Create a session of the cells of a Jupyter notebook, which are executed in their order.
+    #[command(after_help = examples::IMPORT)]
+    Import {
+        /// The notebook (.ipynb).
+        file: PathBuf,
+        /// Go on after a cell that fails.
+        #[arg(long)]
+        allow_errors: bool,
+        /// A text by which the session is found in lists.
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
+        /// Make the session reproducible.
+        #[arg(long)]
+        reproducible: bool,
+        /// Seed of its random numbers; implies `--reproducible`.
+        #[arg(long, value_name = "NUMBER")]
+        #[arg(value_parser = clap::value_parser!(u64).range(..=MAX_SEED))]
+        seed: Option<u64>,
+        /// Print the session and its cells as JSON.
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         at: SessionServer,
     },
@@ -112,6 +142,17 @@ pub(crate) enum SessionsCommand {
         #[command(flatten)]
         at: SessionServer,
     },
+    /// Write the record of a reproducible session: its cells, with what came out of them.
+    #[command(after_help = examples::SESSION_RECORD)]
+    Record {
+        /// Id of the session.
+        id: String,
+        /// File to write [default: standard output].
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        at: SessionServer,
+    },
     /// Write the cells of a session, with their outputs, as a Jupyter notebook.
     #[command(after_help = examples::NOTEBOOK)]
     Notebook {
@@ -134,9 +175,11 @@ impl SessionsCommand {
             | Self::Fork { at, .. }
             | Self::Restore { at, .. }
             | Self::Close { at, .. }
+            | Self::Import { at, .. }
             | Self::Files { at, .. }
             | Self::Get { at, .. }
             | Self::Put { at, .. }
+            | Self::Record { at, .. }
             | Self::Notebook { at, .. } => at,
         }
     }

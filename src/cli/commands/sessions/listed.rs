@@ -76,7 +76,8 @@ pub(super) fn show(server: &Remote, id: &SessionId, as_json: bool) -> Result<(),
         return Ok(());
     }
     let cells: ListedCells = serde_json::from_str(&cells).map_err(malformed)?;
-    let CheckpointsView { checkpoints } = serde_json::from_str(&text).map_err(malformed)?;
+    let CheckpointsView { checkpoints, left_out_from_cell } =
+        serde_json::from_str(&text).map_err(malformed)?;
     let now = Clock::System.now();
     for (name, value) in session.lines(now) {
         print_line(&format!("{name:<NAMES$} {}", shown(&value)));
@@ -89,6 +90,9 @@ pub(super) fn show(server: &Remote, id: &SessionId, as_json: bool) -> Result<(),
         print_line("");
         let rows = checkpoints.iter().map(|checkpoint| checkpoint.row(now));
         print_table(&ListedCheckpoint::COLUMNS, rows.collect());
+    }
+    if let Some(cell) = left_out_from_cell {
+        note(&format!("there are more checkpoints: those from cell {cell} on are not listed"));
     }
     Ok(())
 }

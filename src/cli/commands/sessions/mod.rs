@@ -1,7 +1,9 @@
 //! `wardian sessions`: the sessions of a running server.
 
 pub(crate) mod args;
+mod examples;
 mod files;
+mod import;
 mod listed;
 mod server;
 mod views;
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::cli::commands::blobs::Remote;
 use crate::cli::commands::sessions::args::SessionsCommand;
 use crate::cli::commands::sessions::files::{FilePlace, get_file, list_files, put_file};
+use crate::cli::commands::sessions::import::{ImportOrder, import};
 use crate::cli::commands::sessions::listed::{list, show};
 use crate::cli::commands::sessions::views::CheckpointsView;
 use crate::cli::commands::whole_file::write_whole;
@@ -39,22 +42,30 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
     match command {
         SessionsCommand::List { limit, json, .. } => list(server, *limit, *json)?,
         SessionsCommand::Show { id, json, .. } => show(server, &SessionId::parse(id)?, *json)?,
-        SessionsCommand::Fork { id, checkpoint, count, json, .. } => {
+        SessionsCommand::Fork { id, checkpoint, count, seed, json, .. } => {
             let id = SessionId::parse(id)?;
             let named = checkpoint.as_deref();
             let checkpoint = named.map(|named| checkpoint_of(server, &id, named)).transpose()?;
-            return fork(server, &id, checkpoint.as_ref(), *count, *json);
+            let (checkpoint, count) = (checkpoint.as_ref(), Some(*count));
+            return fork(server, &id, &CheckpointChoice { checkpoint, count, seed: *seed }, *json);
         }
         SessionsCommand::Restore { id, checkpoint, .. } => {
             let id = SessionId::parse(id)?;
             let checkpoint = checkpoint_of(server, &id, checkpoint)?;
-            let body = CheckpointChoice { checkpoint: Some(&checkpoint), count: None };
+            let checkpoint = Some(&checkpoint);
+            let body = CheckpointChoice { checkpoint, count: None, seed: None };
             let restored: ListedSession =
                 server.post_json(&format!("{}/restore", path(&id)), &body)?;
-            let now = restored.checkpoint.unwrap_or(checkpoint);
+            let now = restored.checkpoint.as_ref().or(checkpoint);
+            let now = now.map(ToString::to_string).unwrap_or_default();
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
         }
         SessionsCommand::Close { ids, .. } => return close(server, ids),
+        SessionsCommand::Import { file, allow_errors, label, reproducible, seed, json, .. } => {
+            let label = label.as_deref();
+            let order = ImportOrder { allow_errors: *allow_errors, label, seed: *seed };
+            return import(server, file, &order, *reproducible, *json);
+        }
         SessionsCommand::Files { id, folder, json, .. } => {
             list_files(server, &SessionId::parse(id)?, folder.as_deref(), *json)?;
         }
@@ -65,6 +76,15 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
             let place =
                 FilePlace { path: path.as_deref(), if_checkpoint: if_checkpoint.as_deref() };
             put_file(server, &SessionId::parse(id)?, file, place, *json)?;
+        }
+        SessionsCommand::Record { id, output, .. } => {
+            let id = SessionId::parse(id)?;
+            let record = server.find_text(&format!("{}/record", path(&id)))?;
+            // The digest of the file is the digest of the record.
+            match output {
+                Some(path) => write_whole(path, record.as_bytes())?,
+                None => print_bytes(record.as_bytes()),
+            }
         }
         SessionsCommand::Notebook { id, output, .. } => {
             let id = SessionId::parse(id)?;
@@ -82,6 +102,8 @@ struct CheckpointChoice<'a> {
     checkpoint: Option<&'a CheckpointId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
 }
 
 /// The answer to a fork.
@@ -118,12 +140,10 @@ fn checkpoint_of(server: &Remote, id: &SessionId, named: &str) -> Result<Checkpo
 fn fork(
     server: &Remote,
     id: &SessionId,
-    checkpoint: Option<&CheckpointId>,
-    count: u64,
+    body: &CheckpointChoice<'_>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    let body = CheckpointChoice { checkpoint, count: Some(count) };
-    let Forks { forks } = server.post_json(&format!("{}/fork", path(id)), &body)?;
+    let Forks { forks } = server.post_json(&format!("{}/fork", path(id)), body)?;
     if as_json {
         print_json(&forks);
     }

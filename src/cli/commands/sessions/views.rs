@@ -68,6 +68,9 @@ pub(super) struct UsageView {
 #[derive(Debug, Deserialize)]
 pub(super) struct CheckpointsView {
     pub(super) checkpoints: Vec<ListedCheckpoint>,
+    /// The cell of the first one that is not listed.
+    #[serde(default)]
+    pub(super) left_out_from_cell: Option<u64>,
 }
 
 /// A checkpoint.

@@ -72,7 +72,8 @@ pub(crate) fn nothing_found(args: &TestArgs) -> Result<Exit, Failed> {
     let paths: Vec<String> =
         args.paths.iter().map(|path| shown(&path.display().to_string())).collect();
     Err(Failed::usage(format!(
-        "there are no tests in {}: no file test_*.py or *_test.py, and no case of a skill",
+        "there are no tests in {}: no file test_*.py or *_test.py, and no case of a skill; notebooks \
+         count if they are named, or with `--notebooks`",
         paths.join(", ")
     )))
 }

@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::assembly::{self, Runtime};
 use crate::cli::commands::skill_cases::case_file::files_of;
 use crate::cli::commands::skill_cases::skill_tests::{SkillCase, SkillTests};
+use crate::cli::commands::test::notebook::notebook_tests::NotebookTests;
 use crate::cli::commands::test::plan::{FileTests, TestSession, Unit};
 use crate::cli::commands::test::project::hashed;
 use crate::cli::failed::Failed;
@@ -141,6 +142,7 @@ impl Ingredients {
                 self.of_case(session, session.plan.skills.get(*skill)?, *case)?
             }
             Unit::File(file) => self.of_file(session, file),
+            Unit::Notebook(notebook) => self.of_notebook(session, notebook),
         };
         own.hashed()
     }
@@ -173,6 +175,20 @@ impl Ingredients {
             places: format!("{:?}", file.places),
             common: file.common.digest.clone(),
             own: file.own.digest.clone(),
+            ..base
+        }
+    }
+
+    fn of_notebook(&self, session: &TestSession, tests: &NotebookTests) -> Self {
+        let skill = tests.skill.and_then(|number| session.plan.skills.get(number));
+        let base = skill.map_or_else(|| self.clone(), |skill| self.with_skill(skill));
+        Self {
+            kind: "notebook",
+            unit: tests.path.clone(),
+            shown: tests.shown.clone(),
+            places: format!("{:?}", tests.places),
+            common: tests.files.digest.clone(),
+            own: hashed(tests.notebook.text.as_bytes()),
             ..base
         }
     }

@@ -7,6 +7,7 @@ mod cache;
 mod finish;
 mod ingredients;
 mod kept;
+mod notebook;
 mod packed_files;
 mod plan;
 mod project;
@@ -54,7 +55,7 @@ pub(crate) fn test(config: Config, installer: &Installer, args: &TestArgs) -> Re
     let copies = folder.path().join("skills");
     std::fs::create_dir(&copies)
         .map_err(|fault| Failed::at("create a temporary folder", &fault))?;
-    let plan = Plan::of(&args.paths, args.root.as_deref(), args.keyword.as_deref(), &copies)?;
+    let plan = Plan::of(args, &copies)?;
     if let Some(lock) = SkillsLock::read_named(args.locked.as_ref())? {
         for skill in &plan.skills {
             let (name, version) =

@@ -6,11 +6,16 @@ use std::sync::Arc;
 
 use crate::cli::commands::skill_cases::run_case::CaseOptions;
 use crate::cli::commands::skill_cases::skill_tests::{SkillTests, read_tests};
+use crate::cli::commands::test::notebook::notebook_file::NotebookFile;
+use crate::cli::commands::test::notebook::notebook_tests::NotebookTests;
 use crate::cli::commands::test::packed_files::PackedFiles;
-use crate::cli::commands::test::project::{Project, entries_of, is_test_file, root_of};
+use crate::cli::commands::test::project::{
+    Project, WrittenFiles, entries_of, is_test_file, root_of,
+};
 use crate::cli::commands::test::pytest_bytecode::PytestBytecode;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::shown;
+use crate::cli::test_args::TestArgs;
 
 /// Maximum number of files and cases of one command.
 const MAX_UNITS: usize = 20_000;
@@ -25,6 +30,8 @@ pub(crate) enum Unit {
     Case { skill: usize, case: usize },
     /// The tests of a Python file.
     File(FileTests),
+    /// The cells of a notebook.
+    Notebook(Box<NotebookTests>),
 }
 
 /// The tests of a Python file.
@@ -74,9 +81,12 @@ struct Finder<'a> {
     /// Where copies of skills are made.
     copies: &'a Path,
     keyword: Option<&'a str>,
+    /// True if notebooks in folders are tests. Those that are named always are.
+    has_notebooks: bool,
     /// The folder of all projects, if the user names it.
     root: Option<PathBuf>,
     here: PathBuf,
+    written: WrittenFiles,
     plan: Plan,
     malformed: Vec<String>,
     /// Numbers of skills by their folders.
@@ -84,31 +94,31 @@ struct Finder<'a> {
     projects: BTreeMap<PathBuf, Arc<Project>>,
     /// Files that were found, with the folder that is their project if there is no better one.
     files: BTreeMap<PathBuf, PathBuf>,
+    /// The same of notebooks.
+    notebooks: BTreeMap<PathBuf, PathBuf>,
     /// Packed files that several tests share.
     shared: BTreeMap<(PathBuf, Vec<String>), Arc<PackedFiles>>,
 }
 
 impl Plan {
     /// Finds the tests below `paths`. Nothing is executed if one of them is malformed.
-    pub(crate) fn of(
-        paths: &[PathBuf],
-        root: Option<&Path>,
-        keyword: Option<&str>,
-        copies: &Path,
-    ) -> Result<Self, Failed> {
+    pub(crate) fn of(args: &TestArgs, copies: &Path) -> Result<Self, Failed> {
         let mut finder = Finder {
             copies,
-            keyword: keyword.filter(|keyword| !keyword.is_empty()),
-            root: root.map(whole).transpose()?,
+            keyword: args.keyword.as_deref().filter(|keyword| !keyword.is_empty()),
+            has_notebooks: args.notebooks,
+            root: args.root.as_deref().map(whole).transpose()?,
             here: whole(Path::new("."))?,
+            written: WrittenFiles::of(args.junit.as_deref()),
             plan: Self::default(),
             malformed: Vec::new(),
             skills: BTreeMap::new(),
             projects: BTreeMap::new(),
             files: BTreeMap::new(),
+            notebooks: BTreeMap::new(),
             shared: BTreeMap::new(),
         };
-        for path in paths {
+        for path in &args.paths {
             let resolved = whole(path)?;
             if resolved.is_file() {
                 finder.add_file(&resolved, resolved.parent().unwrap_or(&resolved))?;
@@ -138,9 +148,12 @@ impl Finder<'_> {
                 } else if is_test_file(&name) {
                     has_tests = true;
                     self.files.entry(path).or_insert_with(|| given.to_owned());
+                } else if self.has_notebooks && is_notebook(&path) {
+                    has_tests = true;
+                    self.notebooks.entry(path).or_insert_with(|| given.to_owned());
                 }
             }
-            if self.files.len() > MAX_UNITS || pending.len() > MAX_UNITS {
+            if self.files.len().max(self.notebooks.len()) > MAX_UNITS || pending.len() > MAX_UNITS {
                 let given = shown(&given.display().to_string());
                 return Err(Failed::usage(format!(
                     "{given}: has too many files with tests: give smaller folders"
@@ -151,9 +164,15 @@ impl Finder<'_> {
     }
 
     fn add_file(&mut self, path: &Path, folder: &Path) -> Result<(), Failed> {
+        if is_notebook(path) {
+            self.notebooks.entry(path.to_owned()).or_insert_with(|| folder.to_owned());
+            return Ok(());
+        }
         if path.extension().is_none_or(|ending| ending != "py") {
             let path = shown(&path.display().to_string());
-            return Err(Failed::usage(format!("{path}: is neither a Python file nor a folder")));
+            return Err(Failed::usage(format!(
+                "{path}: is neither a Python file, a notebook nor a folder"
+            )));
         }
         self.files.entry(path.to_owned()).or_insert_with(|| folder.to_owned());
         Ok(())
@@ -177,7 +196,13 @@ impl Finder<'_> {
         let tested: Vec<usize> = self.skills.values().copied().collect();
         let mut files = Vec::new();
         for (path, given) in found {
-            files.push(self.file_tests(&path, &given)?);
+            files.push(Unit::File(self.file_tests(&path, &given)?));
+        }
+        for (path, given) in std::mem::take(&mut self.notebooks) {
+            let tests = self.notebook_tests(&path, &given)?;
+            if self.keyword.is_none_or(|keyword| has_ignoring_case(&tests.shown, keyword)) {
+                files.push(Unit::Notebook(Box::new(tests)));
+            }
         }
         if !self.malformed.is_empty() {
             let lines = self.malformed.join("\n  ");
@@ -192,7 +217,7 @@ impl Finder<'_> {
                 }
             }
         }
-        self.plan.units.extend(files.into_iter().map(Unit::File));
+        self.plan.units.extend(files);
         if self.plan.units.len() > MAX_UNITS {
             return Err(Failed::usage(format!("there are more than {MAX_UNITS} cases and files")));
         }
@@ -201,6 +226,27 @@ impl Finder<'_> {
     }
 
     fn file_tests(&mut self, path: &Path, given: &Path) -> Result<FileTests, Failed> {
+        let FoundFile { root, inside, shown: shown_path, project, skill } =
+            self.found_file(path, given)?;
+        let readable = project.readable_by(&inside);
+        let unwritable = |fault: serde_json::Error| Failed::at("pack the files", &fault);
+        let common = self.packed(root, &project, readable.common)?;
+        let own = PackedFiles::new(project.packed(&readable.own).map_err(unwritable)?);
+        let keyword = self.keyword.filter(|keyword| !has_ignoring_case(&shown_path, keyword));
+        Ok(FileTests {
+            shown: shown_path,
+            common,
+            own,
+            may_use_pytest: project.may_use_pytest(&inside),
+            path: inside,
+            places: places_of(skill),
+            skill,
+            keyword: keyword.unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// Finds the project of a file, and reads it.
+    fn found_file(&mut self, path: &Path, given: &Path) -> Result<FoundFile, Failed> {
         let root = match &self.root {
             Some(root) if path.starts_with(root) => root.clone(),
             Some(root) => {
@@ -218,7 +264,7 @@ impl Finder<'_> {
         let project = match self.projects.get(&root) {
             Some(project) => Arc::clone(project),
             None => {
-                let project = Arc::new(Project::read(&root)?);
+                let project = Arc::new(Project::read(&root, &self.written)?);
                 self.projects.insert(root.clone(), Arc::clone(&project));
                 project
             }
@@ -228,31 +274,68 @@ impl Finder<'_> {
         if !project.has(&inside) {
             return Err(Failed::usage(format!("{shown_path}: is hidden in its project")));
         }
-        let readable = project.readable_by(&inside);
-        let unwritable = |fault: serde_json::Error| Failed::at("pack the files", &fault);
-        let key = (root, readable.common.clone());
-        let common = match self.shared.get(&key) {
-            Some(common) => Arc::clone(common),
-            None => {
-                let packed = project.packed(&readable.common).map_err(unwritable)?;
-                let packed = Arc::new(PackedFiles::new(packed));
-                self.shared.insert(key, Arc::clone(&packed));
-                packed
-            }
-        };
-        let own = PackedFiles::new(project.packed(&readable.own).map_err(unwritable)?);
-        let keyword = self.keyword.filter(|keyword| !has_ignoring_case(&shown_path, keyword));
-        Ok(FileTests {
-            shown: shown_path,
-            common,
-            own,
-            may_use_pytest: project.may_use_pytest(&inside),
+        Ok(FoundFile { root, inside, shown: shown_path, project, skill })
+    }
+
+    fn notebook_tests(&mut self, path: &Path, given: &Path) -> Result<NotebookTests, Failed> {
+        let FoundFile { root, inside, shown, project, skill } = self.found_file(path, given)?;
+        // Other notebooks change with their outputs, and are seldom read.
+        let mut readable = project.readable_by(&inside).common;
+        readable.retain(|path| !is_notebook(Path::new(path)));
+        let files = self.packed(root, &project, readable)?;
+        let notebook = NotebookFile::read(path)?;
+        let places = places_of(skill);
+        Ok(NotebookTests {
+            shown,
+            file: path.to_owned(),
             path: inside,
-            places: if is_skill { vec!["code", ""] } else { vec!["", "src"] },
+            notebook,
+            files,
+            places,
             skill,
-            keyword: keyword.unwrap_or_default().to_owned(),
         })
     }
+
+    /// Files of a project, packed. Tests that can read the same ones share them.
+    fn packed(
+        &mut self,
+        root: PathBuf,
+        project: &Project,
+        paths: Vec<String>,
+    ) -> Result<Arc<PackedFiles>, Failed> {
+        let key = (root, paths);
+        if let Some(packed) = self.shared.get(&key) {
+            return Ok(Arc::clone(packed));
+        }
+        let packed = project.packed(&key.1);
+        let packed = packed.map_err(|fault| Failed::at("pack the files", &fault))?;
+        let packed = Arc::new(PackedFiles::new(packed));
+        self.shared.insert(key, Arc::clone(&packed));
+        Ok(packed)
+    }
+}
+
+/// A file with tests in its project.
+struct FoundFile {
+    /// The folder of the project.
+    root: PathBuf,
+    /// Its path in the project.
+    inside: String,
+    /// The file as the user would type it.
+    shown: String,
+    project: Arc<Project>,
+    /// The skill that the project is, by its number.
+    skill: Option<usize>,
+}
+
+/// The folders of a project that modules are imported from.
+fn places_of(skill: Option<usize>) -> Vec<&'static str> {
+    if skill.is_some() { vec!["code", ""] } else { vec!["", "src"] }
+}
+
+/// True for the name of a notebook.
+fn is_notebook(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ipynb")
 }
 
 /// A path relative to the working folder, if it is below it.

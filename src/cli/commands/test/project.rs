@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -96,15 +97,36 @@ pub(crate) fn entries_of(folder: &Path) -> Result<Vec<(String, PathBuf, fs::Meta
     Ok(entries)
 }
 
+/// The files that reports of the command go to. They are no part of a project: its tests would depend on
+/// what the command has written before.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenFiles(BTreeSet<(u64, u64)>);
+
+impl WrittenFiles {
+    /// The standard output, the standard errors and `report`, as far as they are files that exist.
+    pub(crate) fn of(report: Option<&Path>) -> Self {
+        let streams = ["/proc/self/fd/1", "/proc/self/fd/2"].map(Path::new);
+        let found = streams.into_iter().chain(report).filter_map(|path| fs::metadata(path).ok());
+        Self(found.map(|file| (file.dev(), file.ino())).collect())
+    }
+
+    fn has(&self, file: &fs::Metadata) -> bool {
+        self.0.contains(&(file.dev(), file.ino()))
+    }
+}
+
 impl Project {
-    /// Reads the files below `root`.
-    pub(crate) fn read(root: &Path) -> Result<Self, Failed> {
+    /// Reads the files below `root`, but those that the command itself writes.
+    pub(crate) fn read(root: &Path, written: &WrittenFiles) -> Result<Self, Failed> {
         let mut project = Self { files: BTreeMap::new() };
         let mut room = MAX_TOTAL;
         let mut pending = vec![(root.to_owned(), String::new(), 0)];
         while let Some((folder, prefix, depth)) = pending.pop() {
             for (name, path, metadata) in entries_of(&folder)? {
                 let place = format!("{prefix}{name}");
+                if written.has(&metadata) {
+                    continue;
+                }
                 if metadata.is_file() {
                     project.add(root, place, &path, &metadata, &mut room)?;
                 } else if depth < MAX_DEPTH {
@@ -260,7 +282,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        let project = Project::read(folder.path()).unwrap();
+        let project = Project::read(folder.path(), &WrittenFiles::default()).unwrap();
         (folder, project)
     }
 
@@ -306,6 +328,17 @@ mod tests {
     }
 
     #[test]
+    fn a_report_is_no_part_of_the_project_that_it_lies_in() {
+        let (folder, _) = project(&[("a.py", ""), ("out/report.xml", "<old/>")]);
+        let report = folder.path().join("out/report.xml");
+        let project = Project::read(folder.path(), &WrittenFiles::of(Some(&report))).unwrap();
+        assert!(project.has("a.py") && !project.has("out/report.xml"));
+        let other = WrittenFiles::of(Some(&folder.path().join("missing.xml")));
+        let project = Project::read(folder.path(), &other).unwrap();
+        assert!(project.has("out/report.xml"));
+    }
+
+    #[test]
     fn links_and_hidden_and_made_folders_are_no_part_of_a_project() {
         let folder = tempfile::tempdir().unwrap();
         let secret = tempfile::NamedTempFile::new().unwrap();
@@ -316,7 +349,7 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         }
-        let project = Project::read(folder.path()).unwrap();
+        let project = Project::read(folder.path(), &WrittenFiles::default()).unwrap();
         assert_eq!(project.files.keys().collect::<Vec<_>>(), ["kept.py"]);
     }
 

@@ -1,6 +1,7 @@
-//! Runs one unit: a case of a skill, or the tests of a file.
+//! Runs one unit: a case of a skill, the tests of a file, or a notebook.
 
 use crate::assembly::Runtime;
+use crate::cli::commands::test::notebook::run_notebook::run_notebook;
 use crate::cli::commands::test::plan::{TestSession, Unit};
 use crate::cli::commands::test::python_file::run_file;
 use crate::cli::commands::test::report::outcomes::UnitReport;
@@ -21,7 +22,10 @@ pub(crate) async fn run_unit(
         Some(Unit::File(file)) if file.may_use_pytest => session.bytecode.find(runtime).await,
         _ => None,
     };
-    let room = bytecode.as_ref().map_or(ByteCount::bytes(0), |packed| packed.size());
+    let room = match unit {
+        Some(Unit::Notebook(tests)) => tests.files.size(),
+        _ => bytecode.as_ref().map_or(ByteCount::bytes(0), |packed| packed.size()),
+    };
     let place = runtime.with_own_blobs(room)?;
     match unit {
         Some(Unit::Case { skill, case }) => match plan.skills.get(*skill) {
@@ -33,6 +37,11 @@ pub(crate) async fn run_unit(
             let mount = skill.map(|skill| format!("{}@{}", skill.name, skill.version));
             let bytecode = bytecode.as_deref();
             Box::pin(run_file(&place, file, mount, bytecode, session)).await
+        }
+        Some(Unit::Notebook(tests)) => {
+            let skill = tests.skill.and_then(|number| plan.skills.get(number));
+            let mount = skill.map(|skill| format!("{}@{}", skill.name, skill.version));
+            Box::pin(run_notebook(&place, tests, mount, session)).await
         }
         None => Err(Failed::because("a test was lost")),
     }

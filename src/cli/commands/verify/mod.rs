@@ -1,4 +1,4 @@
-//! `wardian verify`: executes a recorded run again and compares, or compares two documents.
+//! `wardian verify`: executes a recorded run or session again and compares, or compares two documents.
 //! `wardian bundle`: packs a document with all that it names.
 
 mod document_file;
@@ -6,6 +6,7 @@ mod document_text;
 mod found_files;
 mod pack;
 mod repetition;
+mod session;
 mod unpacked;
 mod verdict;
 
@@ -20,6 +21,7 @@ use crate::cli::commands::verify::document_file::{public_key, read_document};
 use crate::cli::commands::verify::document_text::SignatureState;
 use crate::cli::commands::verify::found_files::FoundFiles;
 use crate::cli::commands::verify::repetition::{Repetition, repeated};
+use crate::cli::commands::verify::session::{session_in, verify_session};
 use crate::cli::commands::verify::verdict::RunVerdict;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -32,6 +34,9 @@ use wardian_vocabulary::ids::Digest;
 
 /// Executes the command.
 pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
+    if let Some(text) = session_in(&args.file)? {
+        return verify_session(config, args, &text);
+    }
     let key = args.key.as_deref().map(public_key).transpose()?;
     let (read, unpacked) = read_document(&args.file, key.as_ref())?;
     note_signature(&args.file, read.signature);

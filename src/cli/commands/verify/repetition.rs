@@ -26,7 +26,7 @@ use wardian_vocabulary::ids::WorkspacePath;
 
 /// Lower bound of a repetition's time limit: this machine may be slower than the one that executed
 /// the run.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A run that was executed again.
 pub(super) struct Repetition {
@@ -49,7 +49,18 @@ pub(super) async fn repeated(
     if let Some(unpacked) = unpacked {
         config.skills.roots = vec![unpacked.folder("skills")];
     }
-    let engine = open_engine(&config)?;
+    let runtime = start(&config).await?;
+    if let Some(unpacked) = unpacked {
+        runtime.add_layers_of_record(unpacked.folder("layers"));
+    }
+    let ended = perform(&runtime, request, &recorded.inputs, files).await;
+    runtime.shut_down(Duration::ZERO).await;
+    ended
+}
+
+/// Starts what repetitions need. Nothing is fetched from the network.
+pub(super) async fn start(config: &Config) -> Result<Runtime, Failed> {
+    let engine = open_engine(config)?;
     if !engine.is_ready(Variant::Timed)? || !engine.is_ready(Variant::Metered)? {
         return Err(Failed::because(
             "the engine, or its code that counts fuel, is not installed here: `wardian engine \
@@ -57,14 +68,22 @@ pub(super) async fn repeated(
         ));
     }
     let image = [PackageSet::REPRODUCIBLE];
-    install_engine(&config, MeteredCode::Wanted, &image, progress().as_ref())?;
-    let runtime = start_once(&config, MeteredCode::Wanted).await?;
-    if let Some(unpacked) = unpacked {
-        runtime.add_layers_of_record(unpacked.folder("layers"));
+    install_engine(config, MeteredCode::Wanted, &image, progress().as_ref())?;
+    Ok(start_once(config, MeteredCode::Wanted).await?)
+}
+
+/// The failure of a repetition that was not begun.
+pub(super) fn not_repeated(error: ServiceError) -> Failed {
+    match error {
+        ServiceError::OtherInputs(other) if other.is_of_machine => {
+            Failed::because(format!("the run cannot be repeated here: {other}"))
+        }
+        ServiceError::OtherInputs(other) => {
+            Failed::usage(format!("the run cannot be repeated: {other}"))
+        }
+        ServiceError::LimitsOfRecord => Failed::because(error.to_string()),
+        error => error.into(),
     }
-    let ended = perform(&runtime, request, &recorded.inputs, files).await;
-    runtime.shut_down(Duration::ZERO).await;
-    ended
 }
 
 async fn perform(
@@ -77,16 +96,7 @@ async fn perform(
         files.store(&runtime.blobs, blob)?;
     }
     let caller = Caller::local("verification");
-    let ended = runtime.service.run_file(&caller, request).await.map_err(|error| match error {
-        ServiceError::OtherInputs(other) if other.is_of_machine => {
-            Failed::because(format!("the run cannot be repeated here: {other}"))
-        }
-        ServiceError::OtherInputs(other) => {
-            Failed::usage(format!("the run cannot be repeated: {other}"))
-        }
-        ServiceError::LimitsOfRecord => Failed::because(error.to_string()),
-        error => error.into(),
-    })?;
+    let ended = runtime.service.run_file(&caller, request).await.map_err(not_repeated)?;
     runtime.warn_of_missing_walls();
     if let Some(why) = ended.unrepeatable {
         return Err(Failed::because(format!("the run cannot be compared here: {why}")));
@@ -104,7 +114,7 @@ fn network(blob: &DocumentBlob, files: &FoundFiles) -> Result<NetworkRecord, Fai
 }
 
 /// A blob as the call has mounted it.
-fn mounts_of(blob: &DocumentBlob) -> Vec<InputBlob> {
+pub(super) fn mounts_of(blob: &DocumentBlob) -> Vec<InputBlob> {
     let id = blob.id.to_string();
     if blob.paths.is_empty() {
         return vec![InputBlob::Id(id)];

@@ -63,7 +63,7 @@ fn lines(difference: &Difference, [one, two]: [&str; 2]) -> Vec<String> {
     let Difference { what, recorded, found } = difference;
     let is_long =
         |text: &Option<String>| text.as_deref().is_some_and(|text| text.trim_end().contains('\n'));
-    let is_json = what == "output";
+    let is_json = what == "output" || what.ends_with(": output");
     if let (Some(recorded), Some(found)) = (recorded, found)
         && (is_json || is_long(&difference.recorded) || is_long(&difference.found))
     {

@@ -18,6 +18,8 @@ from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
+from wardian._async_io import outcomes_of
+from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -143,42 +145,69 @@ class AsyncClient:
         self,
         name: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunResult:
-        """Executes a skill. If it fails, the result has `status="failed"`."""
-        return await self._run("execute_skill", _skill(name, args, options))
+        """Executes a skill. If it fails, the result has `status="failed"`.
+
+        The skill can call `tools`, as with `run_code`.
+        """
+        functions = Functions(tools, on_input)
+        return await self._served("execute_skill", _skill(name, args, options), functions)
 
     async def run_code(
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
         """Runs Python code. If the program fails, the result has `status="failed"`.
+
+        `tools` are functions that the program can call, such as `await tools.NAME(...)`. They run here,
+        and what they raise is a `tools.ToolError` in the program. Their type hints are checked by the
+        server. A mapping gives them other names, such as `crm.search`. With tools, `on_input` returns
+        the lines that the program asks for.
 
         A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        return await self._run("run_code", _code(code, args, options))
+        functions = Functions(tools, on_input)
+        return await self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
         self,
         name: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[SkillOptions],
     ) -> AsyncRunStream:
-        """Executes a skill and streams its output while it runs."""
-        return self._stream("execute_skill", _skill(name, args, options))
+        """Executes a skill and streams its output while it runs, as `stream_code`."""
+        functions = Functions(tools, on_input)
+        return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> AsyncRunStream:
-        """Runs Python code and streams its output while it runs."""
-        return self._stream("run_code", _code(code, args, options))
+        """Runs Python code and streams its output while it runs.
+
+        `tools` are called as soon as the program asks for them, while it goes on.
+        """
+        functions = Functions(tools, on_input)
+        return self._stream("run_code", _code(code, args, options), functions)
 
     async def start_skill(
         self,
@@ -283,8 +312,29 @@ class AsyncClient:
         raw = _calls.result_of(await self._transport.send(await order.request()))
         return bound(RunResult.read(raw), self.blobs)
 
-    def _stream(self, method: str, params: dict[str, Any]) -> AsyncRunStream:
-        return AsyncRunStream(self._transport, self.blobs, AsyncOrder(self.blobs, method, params))
+    async def _served(
+        self, method: str, params: dict[str, Any], functions: Functions
+    ) -> RunResult:
+        """Runs a program whose requests the functions answer, to its end."""
+        declared = functions.declared()
+        if declared is None:
+            return await self._run(method, params)
+        result = await self._run(method, {**params, "tools": declared})
+        while result.session is not None and (calls := functions.calls(result.requests)):
+            outcomes = await outcomes_of(calls)
+            ids = [request.id for request in result.requests]
+            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
+            result = await self._run("run_code", _next_part(params, result.session.id, answers))
+        return result
+
+    def _stream(
+        self, method: str, params: dict[str, Any], functions: Functions
+    ) -> AsyncRunStream:
+        declared = functions.declared()
+        if declared is not None:
+            params = {**params, "tools": declared}
+        order = AsyncOrder(self.blobs, method, params)
+        return AsyncRunStream(self._transport, self.blobs, order, functions=functions)
 
 
 class AsyncSkill:
@@ -357,6 +407,21 @@ def _skill(
 def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
     _refuse_detach(options)
     return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+
+_OF_EACH_PART = ("keep_files", "strict_output", "timeout_ms", "limits", "label")
+
+
+def _next_part(
+    params: Mapping[str, Any], session: str, answers: list[JsonObject]
+) -> dict[str, Any]:
+    """The call with which a run goes on that waits."""
+    part = {name: params[name] for name in _OF_EACH_PART if name in params}
+    begun = params.get("session")
+    choice: dict[str, Any] = {"id": session}
+    if isinstance(begun, dict) and "keep" in begun:
+        choice["keep"] = begun["keep"]
+    return {"language": "python", "code": "", "session": choice, "answers": answers, **part}
 
 
 def _refuse_detach(options: Mapping[str, object]) -> None:

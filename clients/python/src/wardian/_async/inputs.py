@@ -39,8 +39,8 @@ class AsyncOrder:
         if ids and self._method == "run_code":
             given = list(cast("Iterable[object]", params.get("input_blobs") or []))
             # Those at a path stay objects.
-            placed = [blob for blob in given if isinstance(blob, Mapping)]
             listed = [str(blob) for blob in given if not isinstance(blob, Mapping)]
+            placed: list[object] = [blob for blob in given if isinstance(blob, Mapping)]
             params["input_blobs"] = [*placed, *dict.fromkeys([*listed, *ids])]
         return _calls.call(self._method, params, events=events, stored=stored)
 

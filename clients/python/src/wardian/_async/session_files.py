@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, TypeAlias
 
 from wardian import _calls, _wire
 from wardian._async.transport import AsyncTransport
@@ -167,7 +167,7 @@ def _parts(
         body = bytes(content)
         return body, None, len(body)
     if isinstance(content, PathLike):
-        path = Path(cast("PathLike[str]", content))
+        path = Path(content)
         return None, lambda: chunks_of(path), path.stat().st_size
     file = as_binary_file(content)
     if file is not None:

@@ -19,6 +19,8 @@ from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
+from wardian._sync_io import outcomes_of
+from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -144,42 +146,69 @@ class Client:
         self,
         name: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunResult:
-        """Executes a skill. If it fails, the result has `status="failed"`."""
-        return self._run("execute_skill", _skill(name, args, options))
+        """Executes a skill. If it fails, the result has `status="failed"`.
+
+        The skill can call `tools`, as with `run_code`.
+        """
+        functions = Functions(tools, on_input)
+        return self._served("execute_skill", _skill(name, args, options), functions)
 
     def run_code(
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
         """Runs Python code. If the program fails, the result has `status="failed"`.
+
+        `tools` are functions that the program can call, such as `tools.NAME(...)`. They run here,
+        and what they raise is a `tools.ToolError` in the program. Their type hints are checked by the
+        server. A mapping gives them other names, such as `crm.search`. With tools, `on_input` returns
+        the lines that the program asks for.
 
         A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        return self._run("run_code", _code(code, args, options))
+        functions = Functions(tools, on_input)
+        return self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
         self,
         name: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunStream:
-        """Executes a skill and streams its output while it runs."""
-        return self._stream("execute_skill", _skill(name, args, options))
+        """Executes a skill and streams its output while it runs, as `stream_code`."""
+        functions = Functions(tools, on_input)
+        return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
         self,
         code: str,
         args: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        on_input: Function | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunStream:
-        """Runs Python code and streams its output while it runs."""
-        return self._stream("run_code", _code(code, args, options))
+        """Runs Python code and streams its output while it runs.
+
+        `tools` are called as soon as the program asks for them, while it goes on.
+        """
+        functions = Functions(tools, on_input)
+        return self._stream("run_code", _code(code, args, options), functions)
 
     def start_skill(
         self,
@@ -284,8 +313,29 @@ class Client:
         raw = _calls.result_of(self._transport.send(order.request()))
         return bound(RunResult.read(raw), self.blobs)
 
-    def _stream(self, method: str, params: dict[str, Any]) -> RunStream:
-        return RunStream(self._transport, self.blobs, Order(self.blobs, method, params))
+    def _served(
+        self, method: str, params: dict[str, Any], functions: Functions
+    ) -> RunResult:
+        """Runs a program whose requests the functions answer, to its end."""
+        declared = functions.declared()
+        if declared is None:
+            return self._run(method, params)
+        result = self._run(method, {**params, "tools": declared})
+        while result.session is not None and (calls := functions.calls(result.requests)):
+            outcomes = outcomes_of(calls)
+            ids = [request.id for request in result.requests]
+            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
+            result = self._run("run_code", _next_part(params, result.session.id, answers))
+        return result
+
+    def _stream(
+        self, method: str, params: dict[str, Any], functions: Functions
+    ) -> RunStream:
+        declared = functions.declared()
+        if declared is not None:
+            params = {**params, "tools": declared}
+        order = Order(self.blobs, method, params)
+        return RunStream(self._transport, self.blobs, order, functions=functions)
 
 
 class Skill:
@@ -358,6 +408,21 @@ def _skill(
 def _code(code: str, args: Mapping[str, Any] | None, options: CodeOptions) -> dict[str, Any]:
     _refuse_detach(options)
     return _wire.without_none(**{"language": "python", "code": code, "args": args, **options})
+
+
+_OF_EACH_PART = ("keep_files", "strict_output", "timeout_ms", "limits", "label")
+
+
+def _next_part(
+    params: Mapping[str, Any], session: str, answers: list[JsonObject]
+) -> dict[str, Any]:
+    """The call with which a run goes on that waits."""
+    part = {name: params[name] for name in _OF_EACH_PART if name in params}
+    begun = params.get("session")
+    choice: dict[str, Any] = {"id": session}
+    if isinstance(begun, dict) and "keep" in begun:
+        choice["keep"] = begun["keep"]
+    return {"language": "python", "code": "", "session": choice, "answers": answers, **part}
 
 
 def _refuse_detach(options: Mapping[str, object]) -> None:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Callable
+from collections.abc import Iterator, Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import TracebackType
+from typing import Any, TypeAlias
 
 import httpx
 
@@ -15,12 +16,14 @@ from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.transport import Transport
-from wardian._sync_io import sleep
+from wardian._sync_io import outcomes_of, sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
+from wardian._requests import Functions, answers_of
 from wardian._wire import JsonObject
-from wardian.errors import BadAnswer, RunNotEnded, RunWithoutResult
+from wardian.errors import BadAnswer, RunNotEnded, RunNotFound, RunWithoutResult
 from wardian.results import (
+    CallerRequest,
     DetachedRun,
     LeftOut,
     Output,
@@ -37,11 +40,15 @@ LONGEST_WAIT = 20.0
 PAUSE = 1.0
 """Seconds before the next request if a busy server answers without waiting."""
 
+RunEvent: TypeAlias = Output | Progress | CallerRequest | LeftOut
+"""An event of a run that goes on."""
+
 
 class RunStream:
     """A run that streams its output: a context manager and an iterator.
 
-    Leaving the context before the end stops the run.
+    Leaving the context before the end stops the run. Functions answer what the program asks while the
+    events are read; a request without a function is an event, and `answer` answers it.
     """
 
     def __init__(
@@ -52,15 +59,18 @@ class RunStream:
         *,
         waits: float = 0.0,
         on_result: Callable[[RunResult], object] | None = None,
+        functions: Functions | None = None,
     ) -> None:
         self._transport = transport
         self._blobs = blobs
         self._order = order
         self._waits = waits
         self._on_result = on_result
+        self._functions = functions or Functions((), None)
+        self._run_id: str | None = None
         self._is_begun = False
         self._opened: AbstractContextManager[httpx.Response] | None = None
-        self._events: Iterator[Output | Progress | LeftOut] | None = None
+        self._events: Iterator[RunEvent] | None = None
         self._result: RunResult | None = None
         self._is_left = False
 
@@ -96,7 +106,18 @@ class RunStream:
             pass
         return self.result
 
-    def __iter__(self) -> Iterator[Output | Progress | LeftOut]:
+    def answer(self, answers: Mapping[str, Any]) -> JsonObject:
+        """Answers requests of the program while it goes on: an output or an exception for the id of each.
+
+        An answer that is repeated changes nothing. Raises `RunNotFound` if the run has ended.
+        """
+        if self._run_id is None:
+            raise RuntimeError("the program has asked for nothing")
+        path = f"{_calls.run_path(self._run_id)}/answers"
+        request = _calls.post(path, {"answers": answers_of(answers)}, is_repeatable=True)
+        return _calls.object_of(self._transport.send(request))
+
+    def __iter__(self) -> Iterator[RunEvent]:
         # There is only one iterator: a second loop continues where the first one stopped.
         if self._events is None:
             raise RuntimeError("use the run as a context manager")
@@ -104,27 +125,45 @@ class RunStream:
             raise RuntimeError("the run was stopped, because its context was left before its end")
         return self._events
 
-    def _read_events(
-        self, response: httpx.Response
-    ) -> Iterator[Output | Progress | LeftOut]:
+    def _read_events(self, response: httpx.Response) -> Iterator[RunEvent]:
         if _calls.EVENTS not in response.headers.get("content-type", ""):
             # A repeated call gets the first answer, without events.
             self._end(_calls.result_of(response))
             return
         reader = EventReader()
         for piece in self._transport.pieces(response):
+            asked: list[CallerRequest] = []
             for event in reader.feed(piece):
                 found = self._read(event)
-                if found is not None:
+                if isinstance(found, CallerRequest) and self._functions.knows(found):
+                    asked.append(found)
+                elif found is not None:
                     yield found
+            self._serve(asked)
         if self._result is None:
             raise BadAnswer("the events ended before the result")
 
-    def _read(self, event: Event) -> Output | Progress | LeftOut | None:
+    def _serve(self, asked: list[CallerRequest]) -> None:
+        """Answers requests for which there are functions."""
+        calls = self._functions.calls(asked)
+        if calls is None:
+            return
+        outcomes = outcomes_of(calls)
+        ids = [request.id for request in asked]
+        try:
+            self.answer(dict(zip(ids, outcomes, strict=True)))
+        except RunNotFound:
+            # The program has ended without waiting for them.
+            pass
+
+    def _read(self, event: Event) -> RunEvent | None:
         if event.name == "response":
             self._end(_calls.result_in(event.data))
             return None
         data = _wire.as_object(_wire.parse(event.data), event.name)
+        if event.name == "request":
+            self._run_id = _wire.text(data, "run_id")
+            return CallerRequest.read(data)
         readers = {"output": Output.read, "progress": Progress.read, "left_out": LeftOut.read}
         reader = readers.get(event.name)
         return None if reader is None else reader(data)

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator, Callable
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, TypeAlias, cast
+from typing import IO, Any, TypeAlias
 
 from wardian import _calls, _wire
 from wardian._sync.transport import Transport
@@ -168,7 +168,7 @@ def _parts(
         body = bytes(content)
         return body, None, len(body)
     if isinstance(content, PathLike):
-        path = Path(cast("PathLike[str]", content))
+        path = Path(content)
         return None, lambda: chunks_of(path), path.stat().st_size
     file = as_binary_file(content)
     if file is not None:

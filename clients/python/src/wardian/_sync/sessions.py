@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Unpack
@@ -16,7 +16,7 @@ from wardian._sync.session_files import SessionFiles
 from wardian._sync.transport import Transport
 from wardian._sync_io import outcomes_of
 from wardian._calls import Request
-from wardian._requests import Function, Functions, answers_of
+from wardian._requests import Function, Functions, Tools, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -65,14 +65,15 @@ class Session:
         self,
         code: str,
         *,
-        tools: Sequence[Function] = (),
+        tools: Tools = (),
         on_input: Function | None = None,
         **options: Unpack[CellOptions],
     ) -> RunResult:
         """Runs Python code as the next cell. If the program fails, the result has
         `status="failed"`, and what it did until then stays.
 
-        `tools` are functions that the program can call: `tools.NAME(...)`, a coroutine there.
+        `tools` are functions that the program can call: `tools.NAME(...)`, a coroutine there. Their type
+        hints are checked by the server. A mapping gives them other names, such as `crm.search`.
         `on_input` returns the line that the program asks for with a prompt. What they raise is
         raised in the program. If there is no function for a request, the result has
         `status="waiting"` and `requests`, and `answer` goes on.
@@ -92,7 +93,7 @@ class Session:
         self,
         answers: Mapping[str, Any],
         *,
-        tools: Sequence[Function] = (),
+        tools: Tools = (),
         on_input: Function | None = None,
         **options: Unpack[CellOptions],
     ) -> RunResult:
@@ -163,15 +164,25 @@ class Session:
         """The cells and their outputs as a Jupyter notebook (nbformat 4)."""
         return _calls.object_of(self._sessions.send(_calls.get(f"{self._path}/notebook")))
 
+    def record(self) -> JsonObject:
+        """The record of a reproducible session: its cells, with what came out of them."""
+        return _calls.object_of(self._sessions.send(_calls.get(f"{self._path}/record")))
+
     def fork(
-        self, count: int = 1, *, checkpoint: str | Checkpoint | None = None, keep: bool | None = None
+        self,
+        count: int = 1,
+        *,
+        checkpoint: str | Checkpoint | None = None,
+        seed: int | None = None,
+        keep: bool | None = None,
     ) -> list[Session]:
         """New sessions that begin with the state of this one, or with an earlier one.
 
-        Each is closed on its own. `keep` defaults to that of this session. Raises `QuotaExceeded`,
-        and leaves no fork, if the tenant may not have so many sessions.
+        Each is closed on its own. `keep` defaults to that of this session. Forks of a reproducible
+        session draw the same random numbers as it does, unless they get a `seed`. Raises
+        `QuotaExceeded`, and leaves no fork, if the tenant may not have so many sessions.
         """
-        body = _wire.without_none(count=count, checkpoint=_id_or_none(checkpoint))
+        body = _wire.without_none(count=count, checkpoint=_id_or_none(checkpoint), seed=seed)
         raw = self._post("fork", body, is_repeatable=False)
         kept = self.keep if keep is None else keep
         forks: list[Session] = []

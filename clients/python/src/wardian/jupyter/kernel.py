@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from wardian.errors import SessionExpired, SessionNotFound, WardianError
 from wardian.jupyter import asides, syntax
 from wardian.jupyter.bundles import PLAIN, Bundle, bundle_of, json_text, place_of_value
 from wardian.jupyter.history import SESSION, History, as_reply
+from wardian.jupyter.prints import Prints
 from wardian.jupyter.remote import Remote, Settings
 from wardian.results import CallerRequest, RunError, RunResult
 
@@ -195,11 +196,15 @@ class WardianKernel(Kernel):
         return {"status": "ok", "restart": restart}
 
     def _run(self, code: str, silent: bool, *, asks: bool) -> RunResult:
+        parent = self.get_parent("shell")  # pyright: ignore[reportUnknownMemberType]
+        prints = Prints(self._stream_of(parent))
+
         def pass_on(stream: str, text: str) -> None:
             if not silent:
-                self._stream(stream, text)
+                prints.add(stream, text)
 
         def answer(part: RunResult, stop: Event) -> dict[str, Any] | None:
+            prints.flush()
             if not silent:
                 for bundle in self._bundles(part):
                     self._publish_display(bundle)
@@ -213,7 +218,8 @@ class WardianKernel(Kernel):
                     return None
             return answers
 
-        return self.remote.run(code, pass_on, answer)
+        with prints:
+            return self.remote.run(code, pass_on, answer)
 
     def _line(self, request: CallerRequest, stop: Event) -> str | EOFError:
         """The line that the user answers a request with. Ends early once `stop` is set."""
@@ -222,7 +228,7 @@ class WardianKernel(Kernel):
         while socket.poll(0):
             # The answer to an earlier question.
             channels.recv(socket)
-        content = {"prompt": request.prompt or "", "password": request.hidden}
+        content = {"prompt": request.prompt or "", "password": bool(request.hidden)}
         ident = self._get_shell_context_var(self._shell_parent_ident)
         parent = self.get_parent("shell")  # pyright: ignore[reportUnknownMemberType]
         channels.send(socket, "input_request", content, parent, ident=ident)
@@ -276,6 +282,16 @@ class WardianKernel(Kernel):
 
     def _stream(self, name: str, text: str) -> None:
         self._publish("stream", {"name": name, "text": text})
+
+    def _stream_of(self, parent: Any) -> Callable[[str, str], None]:
+        """Publishes texts of the cell that a request has begun, in any thread."""
+        channels: Any = self.session
+        socket = self.iopub_socket
+
+        def publish(name: str, text: str) -> None:
+            channels.send(socket, "stream", {"name": name, "text": text}, parent)
+
+        return publish
 
     def _publish(self, kind: str, content: dict[str, Any]) -> None:
         """Sends a message to all clients of the kernel."""

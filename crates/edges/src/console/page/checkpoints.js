@@ -98,7 +98,8 @@ export function drawTree(place, session, changed) {
   };
   const rows = rowsOf(session.checkpoints);
   fill(place, h("h2", {}, "Checkpoints"), answers,
-    rows.length ? h("ul", { class: "checkpoints" }, rows.map(row)) : empty("No checkpoints yet", "The state after each cell is one."));
+    rows.length ? h("ul", { class: "checkpoints" }, rows.map(row)) : empty("No checkpoints yet", "The state after each cell is one."),
+    session.left_out_from_cell ? h("p", { class: "warning" }, `There are more: those from cell ${session.left_out_from_cell} on are not shown.`) : null);
 }
 
 /** Forks a session from a checkpoint, or from its current state if that is null, and shows the fork. */

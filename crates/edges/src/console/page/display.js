@@ -3,6 +3,7 @@
 
 import { may, readBlob } from "./api.js";
 import { add, fill, h, problem } from "./dom.js";
+import { bytes } from "./format.js";
 import { readHtml } from "./html.js";
 import { markdown } from "./markdown.js";
 import { json, output, picture, tree } from "./preview.js";
@@ -73,9 +74,18 @@ export function cellResult(result, number, signal) {
   return [
     result.error ? resultView({ error: result.error }) : null,
     objects.map((bundle, at) => displayed(bundle, `${at + 1} of cell ${number}`, signal)),
+    leftOut(result.left_out),
     value(result, objects.length > 0),
     may("blobs") ? resultView(left, { signal }) : null,
   ];
+}
+
+/** What is said of the parts of a long result that were not kept. */
+function leftOut(left) {
+  if (!left) return null;
+  const items = left.items ? `${left.items} ${left.items === 1 ? "item" : "items"} of ${bytes(left.bytes)} were not kept: the result is too long.` : "";
+  const earlier = left.earlier_part ? "What an earlier part of the cell has shown is not known." : "";
+  return h("p", { class: "warning" }, [items, earlier].filter(Boolean).join(" "));
 }
 
 /** The value of the cell, folded if it is displayed already. */

@@ -27,7 +27,7 @@ export function logView(label = "Log") {
 }
 
 /** The tone of an outcome, or of what became of a cell. */
-export const toneOf = (outcome) => outcome === "completed" || outcome === "kept" ? "good" : outcome === "running" || outcome === "queued" || outcome === "waiting" ? "busy"
+export const toneOf = (outcome) => outcome === "completed" || outcome === "kept" || outcome === "answered" ? "good" : outcome === "running" || outcome === "queued" || outcome === "waiting" ? "busy"
   : outcome === "cancelled" || outcome === "refused" || outcome === "interrupted" || outcome === "closed" ? "dim" : "bad";
 
 /** The outcome of a run, with a colour that is never alone. */

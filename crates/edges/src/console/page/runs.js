@@ -151,6 +151,15 @@ function summaryFacts(run) {
   ]);
 }
 
+/** The calls of tools whose results the run has gone on with. */
+function toolCalls(calls) {
+  if (!calls?.length) return null;
+  const digest = (text) => h("td", {}, h("code", { title: text }, short(text)));
+  return [h("h2", {}, "Calls of tools"), h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Calls of tools" }, h("table", {},
+    h("thead", {}, h("tr", {}, ["Request", "Tool", "End", "Arguments (SHA-256)", "Result (SHA-256)"].map((text) => h("th", { scope: "col" }, text)))),
+    h("tbody", {}, calls.map((call) => h("tr", {}, h("td", {}, h("code", {}, call.id)), h("td", {}, call.tool), h("td", {}, badge(call.end)), digest(call.arguments), digest(call.result))))))];
+}
+
 /** The program, what it was given, what it returned, and the files that it left. */
 function shown(run, content, signal) {
   const cut = (text) => text.cut ? h("p", { class: "quiet" }, "Only the beginning is kept: records.max_program.") : null;
@@ -181,7 +190,7 @@ function record(place, run, content, signal) {
   add(place, h("div", { class: "title" }, badge(run.outcome), run.error ? h("span", { class: "message" }, h("strong", {}, run.error.type), " ", run.error.message) : null), actions,
     tabs("Parts of the record", [
       ["Summary", (panel) => add(panel, run.error?.traceback ? [h("h2", {}, "Traceback"), traceback(run.error.traceback, null)] : null, shown(run, content, signal),
-        h("h2", {}, "Phases"), timeline(run.phases_us ?? {}, run.duration_us), h("h2", {}, "About"), summaryFacts(run))],
+        toolCalls(run.tool_calls), h("h2", {}, "Phases"), timeline(run.phases_us ?? {}, run.duration_us), h("h2", {}, "About"), summaryFacts(run))],
       ["Log", (panel) => drawLog(panel, run, signal)],
       ["Blobs", (panel) => blobs(panel, run, signal)],
       ["Details", (panel) => add(panel, h("div", { class: "boxed" }, tree(run)))],

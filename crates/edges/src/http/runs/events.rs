@@ -1,5 +1,5 @@
 //! The answer to a run as a stream of events, for a client that accepts `text/event-stream`: what
-//! the program prints, how far it is, and at last the response.
+//! the program prints and asks, how far it is, and at last the response.
 //!
 //! The run has a separate task, so a client that reads slowly does not slow it down. Dropping the
 //! body, as a connection does when its client leaves, cancels the run.
@@ -26,7 +26,7 @@ use crate::net::respond::{Failure, empty};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::request_id::RequestId;
 use wardian_formats::protocol::response::{self, ErrorBody};
-use wardian_service::{LogChunk, LogStream, ProgressReport, Stream};
+use wardian_service::{Heard, LogChunk, LogStream, ProgressReport, Stream};
 use wardian_vocabulary::budget::{CallMemory, Charge, MemoryBudget};
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::units::ByteCount;
@@ -78,7 +78,7 @@ pub(crate) async fn answer<M: Send + Sync + 'static>(
     let ListenedRun { memory, id, request_id, task, mut logs } = run;
     let mut task = AbortOnDrop(task);
     let begins = Instant::now() + FIRST_EVENT;
-    let first = timeout_at(begins, logs.next()).await.ok().flatten();
+    let first = timeout_at(begins, logs.heard()).await.ok().flatten();
     let end = match first {
         Some(_) => None,
         // Nothing is printed any more, or nothing was printed for a while.
@@ -98,7 +98,7 @@ pub(crate) async fn answer<M: Send + Sync + 'static>(
     keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     keep_alive.reset();
     let budget = Arc::clone(&edge.budget);
-    let first = first.and_then(|chunk| event_of(&chunk));
+    let first = first.and_then(|heard| event_of(&heard));
     let state = State::Running { task, end: end.map(Box::new) };
     let id = Some(id);
     let body =
@@ -153,8 +153,8 @@ impl RunEvents {
             return Poll::Ready(Some(first));
         }
         while let State::Running { task, end } = &mut self.state {
-            match self.logs.poll_next(cx) {
-                Poll::Ready(Some(chunk)) => match event_of(&chunk) {
+            match self.logs.poll_heard(cx) {
+                Poll::Ready(Some(heard)) => match event_of(&heard) {
                     Some(event) => return Poll::Ready(Some(event)),
                     None => continue,
                 },
@@ -228,11 +228,20 @@ struct Printed<'a> {
     text: &'a str,
 }
 
-fn event_of(chunk: &LogChunk) -> Option<Bytes> {
+fn event_of(heard: &Heard) -> Option<Bytes> {
+    match heard {
+        Heard::Printed(chunk) => output_of(chunk),
+        Heard::Asked(request) => Some(event_with("request", request)),
+    }
+}
+
+fn output_of(chunk: &LogChunk) -> Option<Bytes> {
     let stream = match chunk.stream {
         Stream::Stdout => "stdout",
         Stream::Stderr => "stderr",
         Stream::Log => "log",
+        // The service tells these itself, once it has checked them.
+        Stream::Request => return None,
         Stream::Progress => {
             return ProgressReport::read(&chunk.text).and_then(|report| event("progress", &report));
         }
@@ -242,8 +251,12 @@ fn event_of(chunk: &LogChunk) -> Option<Bytes> {
 
 /// An event whose data is JSON, which has no line breaks.
 fn event(name: &str, data: &impl Serialize) -> Option<Bytes> {
-    let data = serde_json::to_string(data).ok()?;
-    Some(format!("event: {name}\ndata: {data}\n\n").into())
+    Some(event_with(name, &serde_json::to_string(data).ok()?))
+}
+
+/// An event whose data is this text, which has no line breaks.
+fn event_with(name: &str, data: &str) -> Bytes {
+    format!("event: {name}\ndata: {data}\n\n").into()
 }
 
 #[cfg(test)]
@@ -270,13 +283,18 @@ mod tests {
     #[test]
     fn nothing_that_is_printed_ends_an_event() {
         let text = "a\n\nevent: response\ndata: {}\r\n\n\u{2028}".to_owned();
-        let event = event_of(&LogChunk { stream: Stream::Stdout, text }).unwrap();
+        let printed = Heard::Printed(LogChunk { stream: Stream::Stdout, text });
+        let event = event_of(&printed).unwrap();
         let lines: Vec<_> = event.split(|byte| b"\r\n".contains(byte)).collect();
         assert_eq!(lines.iter().filter(|line| !line.is_empty()).count(), 2, "{event:?}");
-        let chunk = |text: &str| LogChunk { stream: Stream::Progress, text: text.to_owned() };
+        let chunk = |text: &str| {
+            Heard::Printed(LogChunk { stream: Stream::Progress, text: text.to_owned() })
+        };
         assert_eq!(event_of(&chunk("{\"done\": -1}")), None);
         assert_eq!(event_of(&chunk("{}")), None);
         let event = event_of(&chunk("{\"done\": 1, \"message\": \"a\\nb\"}")).unwrap();
         assert_eq!(event, "event: progress\ndata: {\"done\":1.0,\"message\":\"a b\"}\n\n");
+        let event = event_of(&Heard::Asked("{\"id\":\"c1-r1\"}".into())).unwrap();
+        assert_eq!(event, "event: request\ndata: {\"id\":\"c1-r1\"}\n\n");
     }
 }

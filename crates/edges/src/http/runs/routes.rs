@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, State};
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::http::blobs::status_of;
 use crate::http::edge::Edge;
 use crate::net::answer::Answer;
 use crate::net::audited::{PeerAddress, note_refusal};
-use crate::net::respond::{Failure, json_bytes, refuse};
+use crate::net::respond::{Failure, json_bytes, refuse, refuse_body};
 use wardian_formats::protocol::request_id::RequestId;
 use wardian_service::{
     Caller, CallerIdentity, FoundRun, Methods, RunHistory, RunList, RunListOrder, Runs,
@@ -158,7 +158,12 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         self.json(&list.map_err(|error| Box::new(self.failed(&error)))?)
     }
 
-    async fn cancel(&self, id: &str) -> Result<Response, Box<Response>> {
+    async fn cancel(&self, id: &str, sent: Request) -> Result<Response, Box<Response>> {
+        // The connection of a body that is not read is closed behind the answer, without a word to its client.
+        let read = self.edge.bodies.read(sent.into_body()).await;
+        read.map_err(|fault| {
+            Box::new(refuse_body(fault, self.edge.bodies.largest(), &self.request_id))
+        })?;
         let cancelled = self.runs.cancel(&self.caller, id).await;
         self.json(&cancelled.map_err(|error| Box::new(self.failed(&error)))?)
     }
@@ -275,15 +280,16 @@ pub(crate) async fn list_active<M: Methods + Status + Runs>(
     whole(begun.and_then(|request| request.list_active(query.as_deref())))
 }
 
-/// Answers `POST /v1/runs/{id}/cancel`. A body is not read.
+/// Answers `POST /v1/runs/{id}/cancel`. What the body says does not matter.
 pub(crate) async fn cancel<M: Methods + Status + Runs>(
     State(edge): State<Arc<Edge<M>>>,
     Extension(identity): Extension<CallerIdentity>,
     address: Option<Extension<PeerAddress>>,
     id: Result<Path<String>, PathRejection>,
+    sent: Request,
 ) -> Response {
     let begun = RunRequest::begin(&edge, identity, address);
-    whole(async { begun?.cancel(&named(id)).await }.await)
+    whole(async { begun?.cancel(&named(id), sent).await }.await)
 }
 
 /// Answers `GET /v1/runs/{id}/log`.

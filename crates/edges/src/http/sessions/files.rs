@@ -17,6 +17,7 @@ use crate::http::edge::Edge;
 use crate::http::sessions::file_upload::receive;
 use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
 use wardian_service::{ChangeOrder, FileListOrder, Methods, SessionCalls, SessionFiles, Status};
+use wardian_vocabulary::ids::CheckpointId;
 
 /// Files of one page, unless the request says how many.
 const DEFAULT_PAGE: u64 = 200;
@@ -48,19 +49,21 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         query: Option<&str>,
         headers: &HeaderMap,
     ) -> Result<Conditions, Box<Response>> {
+        for unknown in
+            [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::IF_UNMODIFIED_SINCE]
+        {
+            if headers.contains_key(&unknown) {
+                let message = format!(
+                    "`{unknown}` is no condition of a change: use `If-Match` or `if_checkpoint` with a \
+                     checkpoint of the session"
+                );
+                return Err(self.refused(&message));
+            }
+        }
         let parameters = self.parameters(query, &["if_checkpoint", "wait_ms"])?;
         let wait_ms = self.wait(&parameters)?;
         let named = parameters.find("if_checkpoint").map(str::to_owned);
-        let tagged = match Tags::read(headers, &header::IF_MATCH) {
-            None | Some(Tags::Any) => None,
-            Some(Tags::Listed(tags)) => match tags.as_slice() {
-                [tag] => Some(tag.clone()),
-                _ => {
-                    let message = "`If-Match` must name one checkpoint, in double quotes";
-                    return Err(self.refused(message));
-                }
-            },
-        };
+        let tagged = checkpoint_of_tag(headers).map_err(|message| self.refused(message))?;
         if named.is_some() && tagged.is_some() && named != tagged {
             return Err(self.refused("`if_checkpoint` and `If-Match` name different checkpoints"));
         }
@@ -174,7 +177,62 @@ pub(crate) async fn remove<M: Methods + Status + SessionCalls>(
     whole(async { begun?.remove_file((&id, &path), query.as_deref(), &headers).await }.await)
 }
 
+/// The checkpoint that `If-Match` names, or why it names none.
+fn checkpoint_of_tag(headers: &HeaderMap) -> Result<Option<String>, &'static str> {
+    let tags = match Tags::read(headers, &header::IF_MATCH) {
+        None => return Ok(None),
+        Some(Tags::Listed(tags)) => tags,
+        Some(Tags::Any) => Vec::new(),
+    };
+    let values = headers.get_all(header::IF_MATCH).iter();
+    let mut texts = values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(','));
+    if texts.any(|text| text.trim_ascii_start().starts_with("W/")) {
+        return Err(
+            "`If-Match` compares whole states: name the checkpoint in double quotes, without `W/`",
+        );
+    }
+    match tags.as_slice() {
+        [tag] if CheckpointId::parse(tag).is_ok() => Ok(Some(tag.clone())),
+        [_] => {
+            Err("`If-Match` of a change names the checkpoint that the session must be at, like \
+                    `c3-9f2a61b0c4d5e6f7`; the `ETag` of a file is no checkpoint")
+        }
+        _ => Err("`If-Match` must name one checkpoint, in double quotes"),
+    }
+}
+
 /// The names in a path. A path that is not UTF-8 names nothing.
 fn names_of(names: NamedFile) -> (String, String) {
     names.map_or_else(|_malformed| <_>::default(), |Path(names)| names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn if_match_names_one_checkpoint_or_is_refused_with_what_it_names() {
+        let named = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(header::IF_MATCH, value.parse().unwrap());
+            }
+            checkpoint_of_tag(&headers)
+        };
+        let checkpoint = "c3-9f2a61b0c4d5e6f7";
+        let quoted = format!("\"{checkpoint}\"");
+        let quoted = quoted.as_str();
+        assert_eq!(named(&[]), Ok(None));
+        assert_eq!(named(&[quoted]), Ok(Some(checkpoint.to_owned())));
+        for weak in [format!("W/{quoted}"), format!("{quoted}, W/{quoted}")] {
+            assert!(named(&[weak.as_str()]).unwrap_err().contains("without `W/`"), "{weak}");
+        }
+        let digest = format!("\"{}\"", "1150".repeat(16));
+        assert!(
+            named(&[digest.as_str()]).unwrap_err().contains("`ETag` of a file is no checkpoint")
+        );
+        for values in [&["*"][..], &[checkpoint], &[""], &[quoted, quoted]] {
+            assert!(named(values).unwrap_err().contains("one checkpoint"), "{values:?}");
+        }
+    }
 }

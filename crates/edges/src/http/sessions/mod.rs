@@ -1,5 +1,7 @@
-//! Sessions over HTTP: what is below `/v1/sessions`, and a notebook that is sent with the pictures of its cells.
+//! Sessions over HTTP: what is below `/v1/sessions`, a notebook that is sent with the pictures of its cells, and
+//! answers to runs that ask their callers.
 
+pub(super) mod answers;
 mod file_upload;
 pub(super) mod files;
 mod notebook_body;

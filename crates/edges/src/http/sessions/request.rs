@@ -1,5 +1,7 @@
 //! One request about sessions: its caller, its parameters and its answer.
 
+use std::io::Write as _;
+
 use axum::Extension;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request};
@@ -95,10 +97,7 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
         &self,
         request: Request,
     ) -> Result<T, Box<Response>> {
-        let read = self.edge.bodies.read(request.into_body()).await;
-        let ReadBody { bytes, charge: _charge } = read.map_err(|fault| {
-            Box::new(refuse_body(fault, self.edge.bodies.largest(), &self.request_id))
-        })?;
+        let ReadBody { bytes, charge: _charge } = self.body(request).await?;
         if bytes.len() > MAX_ORDER {
             return Err(self.refused(&format!("the body may have at most {MAX_ORDER} bytes")));
         }
@@ -111,12 +110,29 @@ impl<'a, M: Methods + Status + SessionCalls> SessionRequest<'a, M> {
             .map_err(|fault| self.refused(&format!("the body must be a JSON object: {fault}")))
     }
 
+    /// The whole body.
+    pub(super) async fn body(&self, request: Request) -> Result<ReadBody, Box<Response>> {
+        let read = self.edge.bodies.read(request.into_body()).await;
+        read.map_err(|fault| {
+            Box::new(refuse_body(fault, self.edge.bodies.largest(), &self.request_id))
+        })
+    }
+
     /// The answer with this value.
     pub(super) fn json(&self, status: StatusCode, value: &impl Serialize) -> RequestAnswer {
         let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
         let no_room = |_| self.failed(&BudgetExhausted.into());
         answer.write_json(value).map_err(no_room)?;
         Ok(json_bytes(status.as_u16(), answer.into_bytes(), &self.request_id))
+    }
+
+    /// The answer with a text that is JSON.
+    pub(super) fn text(&self, made: Result<String, ServiceError>) -> RequestAnswer {
+        let text = made.map_err(|error| self.failed(&error))?;
+        let mut answer = Answer::charged_to(Charge::none(&self.edge.budget));
+        let no_room = |_| self.failed(&BudgetExhausted.into());
+        answer.write_all(text.as_bytes()).map_err(no_room)?;
+        Ok(json_bytes(200, answer.into_bytes(), &self.request_id))
     }
 
     /// The answer to an operation of the service.

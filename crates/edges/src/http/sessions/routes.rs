@@ -1,5 +1,5 @@
 //! Sessions: `GET` and `POST /v1/sessions`, and below `/v1/sessions/{id}` the session itself, `cells`,
-//! `checkpoints`, `fork`, `restore`, `interrupt` and `notebook`.
+//! `checkpoints`, `fork`, `restore`, `interrupt`, `notebook` and `record`.
 
 use std::sync::Arc;
 
@@ -10,22 +10,24 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use serde::Deserialize;
 
+use crate::http::blobs::query::Parameters;
 use crate::http::edge::Edge;
 use crate::http::sessions::notebook_body::NotebookBody;
 use crate::http::sessions::request::{Named, RequestAnswer, SessionRequest, Who, named, whole};
+use crate::net::body::ReadBody;
 use crate::net::respond::empty;
-use wardian_service::{Methods, NewSessionOrder, SessionCalls, Status, Transfers};
+use wardian_service::{
+    ForkOrder, Methods, NewSessionOrder, NotebookOrder, SessionCalls, SessionSeedInputs,
+    SessionSeedParam, Status, Transfers,
+};
+use wardian_vocabulary::ids::SessionId;
 
 /// Sessions or cells of one page, unless the request says how many.
 const DEFAULT_PAGE: u64 = 50;
 
-/// Which state is forked, and how often.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ForkOrder {
-    checkpoint: Option<String>,
-    count: Option<u64>,
-}
+/// The parameters of a request that makes a session of a notebook.
+const NOTEBOOK_PARAMETERS: [&str; 6] =
+    ["from", "allow_errors", "label", "reproducible", "seed", "epoch"];
 
 /// The checkpoint from which a session goes on.
 #[derive(Debug, Deserialize)]
@@ -50,15 +52,42 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         self.answer(StatusCode::OK, page)
     }
 
-    async fn create(&self, request: Request) -> RequestAnswer {
+    async fn create(&self, query: Option<&str>, request: Request) -> RequestAnswer {
+        let parameters = self.parameters(query, &NOTEBOOK_PARAMETERS)?;
+        match parameters.find("from") {
+            Some("notebook") => return self.import(&parameters, request).await,
+            None if query.is_none_or(str::is_empty) => {}
+            _ => return Err(self.refused("the only source of a session is `from=notebook`")),
+        }
         let order: NewSessionOrder = self.order(request).await?;
         let made = self.methods.create_session(&self.caller, order).await;
         let made = made.map_err(|error| self.failed(&error))?;
-        let mut answer = self.json(StatusCode::CREATED, &made)?;
-        if let Ok(place) = HeaderValue::from_str(&format!("/v1/sessions/{}", made.id)) {
-            answer.headers_mut().insert(header::LOCATION, place);
-        }
-        Ok(answer)
+        Ok(located(self.json(StatusCode::CREATED, &made)?, &made.id))
+    }
+
+    /// Makes a session of the notebook in the body.
+    async fn import(&self, parameters: &Parameters, request: Request) -> RequestAnswer {
+        let flag = |name| match parameters.find(name) {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(self.refused(&format!("`{name}` must be `true` or `false`"))),
+        };
+        let [seed, epoch] = ["seed", "epoch"].map(|name| self.number(parameters, name));
+        let (seed, epoch, usual) = (seed?, epoch?, SessionSeedInputs::default());
+        let is_seeded = flag("reproducible")? || seed.is_some() || epoch.is_some();
+        let inputs = SessionSeedInputs {
+            seed: seed.unwrap_or(usual.seed),
+            epoch: epoch.unwrap_or(usual.epoch),
+        };
+        let order = NotebookOrder {
+            allows_errors: flag("allow_errors")?,
+            label: parameters.find("label").map(str::to_owned),
+            reproducible: is_seeded.then_some(SessionSeedParam::Inputs(inputs)),
+        };
+        let ReadBody { bytes, charge: _charge } = self.body(request).await?;
+        let made = self.methods.import_notebook(&self.caller, &bytes, order).await;
+        let made = made.map_err(|error| self.failed(&error))?;
+        Ok(located(self.json(StatusCode::CREATED, &made)?, &made.session.id))
     }
 
     async fn cells(&self, id: &str, query: Option<&str>) -> RequestAnswer {
@@ -71,8 +100,8 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
     }
 
     async fn fork(&self, id: &str, request: Request) -> RequestAnswer {
-        let ForkOrder { checkpoint, count } = self.order(request).await?;
-        let forks = self.room().fork(&self.caller, id, checkpoint.as_deref(), count).await;
+        let order: ForkOrder = self.order(request).await?;
+        let forks = self.room().fork(&self.caller, id, &order).await;
         self.answer(StatusCode::CREATED, forks)
     }
 
@@ -100,6 +129,10 @@ impl<M: Methods + Status + SessionCalls> SessionRequest<'_, M> {
         answer.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(answer)
     }
+
+    async fn record(&self, id: &str) -> RequestAnswer {
+        self.text(self.room().record(&self.caller, id).await)
+    }
 }
 
 /// Answers `GET /v1/sessions`.
@@ -116,10 +149,11 @@ pub(crate) async fn list<M: Methods + Status + SessionCalls>(
 pub(crate) async fn create<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
+    RawQuery(query): RawQuery,
     request: Request,
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
-    whole(async { begun?.create(request).await }.await)
+    whole(async { begun?.create(query.as_deref(), request).await }.await)
 }
 
 /// Answers `GET /v1/sessions/{id}`.
@@ -212,15 +246,18 @@ pub(crate) async fn forget_checkpoint<M: Methods + Status + SessionCalls>(
     whole(forgotten.await)
 }
 
-/// Answers `POST /v1/sessions/{id}/interrupt`. A body is not read.
+/// Answers `POST /v1/sessions/{id}/interrupt`. What the body says does not matter.
 pub(crate) async fn interrupt<M: Methods + Status + SessionCalls>(
     State(edge): State<Arc<Edge<M>>>,
     who: Who,
     id: Named,
+    sent: Request,
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
     let interrupted = async {
         let request = begun?;
+        // The connection of a body that is not read is closed behind the answer, without a word to its client.
+        request.body(sent).await?;
         let done = request.methods.interrupt_session(&request.caller, &named(id)).await;
         request.answer(StatusCode::ACCEPTED, done)
     };
@@ -235,4 +272,22 @@ pub(crate) async fn notebook<M: Methods + Status + SessionCalls + Transfers>(
 ) -> Response {
     let begun = SessionRequest::begin(&edge, who);
     whole(async { begun?.notebook(&named(id)).await }.await)
+}
+
+/// Answers `GET /v1/sessions/{id}/record`.
+pub(crate) async fn record<M: Methods + Status + SessionCalls>(
+    State(edge): State<Arc<Edge<M>>>,
+    who: Who,
+    id: Named,
+) -> Response {
+    let begun = SessionRequest::begin(&edge, who);
+    whole(async { begun?.record(&named(id)).await }.await)
+}
+
+/// The answer that names where a new session is.
+fn located(mut answer: Response, id: &SessionId) -> Response {
+    if let Ok(place) = HeaderValue::from_str(&format!("/v1/sessions/{id}")) {
+        answer.headers_mut().insert(header::LOCATION, place);
+    }
+    answer
 }

@@ -17,7 +17,7 @@ use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRe
 use wardian_formats::protocol::methods::execution::RunStatus;
 use wardian_formats::protocol::{MethodCall, MethodResult};
 
-/// What is asked with if the program says nothing.
+/// The prompt of a program that gives none.
 const USUAL_PROMPT: &str = "The program asks for a line of text.";
 
 /// The request for input that a result stands for, if its client can ask its user.

@@ -110,6 +110,7 @@ impl ReportedProgress {
                 Some(report) if self.furthest.is_none_or(|told| report.done > told) => report,
                 _ => return,
             },
+            Stream::Request => return,
             Stream::Stdout | Stream::Stderr | Stream::Log => {
                 let line = chunk.text.lines().rev().find(|line| !line.trim().is_empty());
                 let Some(line) = line else { return };

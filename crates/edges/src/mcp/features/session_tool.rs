@@ -14,7 +14,7 @@ use crate::mcp::state::McpState;
 use crate::mcp::wire::exchange::{LayFault, McpExchange};
 use wardian_formats::protocol::check::check;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_service::{ServiceError, SessionCalls};
+use wardian_service::{ForkOrder, ServiceError, SessionCalls};
 
 /// Largest arguments, in bytes: more than any that are right.
 const MAX_ARGUMENTS: usize = 8 << 10;
@@ -149,8 +149,9 @@ async fn perform(
             plain_answer(exchange, &room.show(caller, params.session()?).await?)?
         }
         SessionAction::Fork => {
-            let (id, checkpoint) = (params.session()?, params.checkpoint.as_deref());
-            plain_answer(exchange, &room.fork(caller, id, checkpoint, params.count).await?)?
+            let (checkpoint, count) = (params.checkpoint.clone(), params.count);
+            let order = ForkOrder { checkpoint, count, seed: None };
+            plain_answer(exchange, &room.fork(caller, params.session()?, &order).await?)?
         }
         SessionAction::Restore => {
             let id = params.session()?;

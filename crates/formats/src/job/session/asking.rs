@@ -20,6 +20,10 @@ pub const MAX_ROUND_BYTES: usize = 1 << 20;
 /// Longest arguments of one call of a tool, in bytes of JSON. Larger values belong in a blob.
 pub const MAX_TOOL_ARGUMENTS: usize = 256 << 10;
 
+/// Longest request that is told while its program goes on, in bytes of JSON. A longer one comes with the
+/// end of the turn.
+pub const MAX_TOLD_REQUEST: usize = MAX_TOOL_ARGUMENTS + (1 << 10);
+
 /// Longest prompt, in bytes.
 pub const MAX_PROMPT: usize = 16 << 10;
 
@@ -39,6 +43,18 @@ impl JsonText {
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.get()
+    }
+
+    /// `null`.
+    #[must_use]
+    pub fn null() -> Self {
+        Self(RawValue::NULL.to_owned())
+    }
+
+    /// The text as a value that nothing has parsed.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.0
     }
 
     /// The text as a part of other JSON.
@@ -113,6 +129,14 @@ impl fmt::Debug for LineRequest {
 }
 
 impl CallerRequest {
+    /// Reads a request that a guest tells, which may be hostile.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let read =
+            serde_json::from_str::<Self>(text).ok().filter(|_| text.len() <= MAX_TOLD_REQUEST);
+        read.filter(Self::is_bounded)
+    }
+
     /// True if it is one thing that is asked, with texts within their bounds.
     #[must_use]
     pub fn is_bounded(&self) -> bool {

@@ -25,6 +25,10 @@ pub const MAX_INLINE_TOTAL: usize = 1 << 20;
 /// Longest MIME type of a part, in bytes: as long as that of a blob.
 pub const MAX_PART_KIND: usize = 127;
 
+/// The kind of an empty form that marks the value of a cell among the objects that it displayed, if the
+/// order asks for it.
+pub const VALUE_KIND: &str = "application/vnd.wardian.value+json";
+
 /// The time that a cell has to end after it was interrupted, by its caller or at its time limit. Then it
 /// is stopped, and its guest is of no use any more.
 pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
@@ -32,7 +36,8 @@ pub const INTERRUPT_GRACE: Duration = Duration::from_secs(1);
 /// Makes a turn a cell: its source runs in `__main__`, which stays for the next cell, and `main` is
 /// not called.
 ///
-/// [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then.
+/// [`Turn::entrypoint`](crate::job::Turn::entrypoint) has no meaning then, unless it is a
+/// [`Self::program`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellOrder {
     /// The number of the cell in its session, from one on: tracebacks name the source `<cell 3>`.
@@ -40,21 +45,30 @@ pub struct CellOrder {
     /// True if the state is continued a second time, so that its randomness must become another one
     /// before the cell runs.
     pub reseed: bool,
-    /// The tools that the program may call: a list of objects with `name`, `description` and
-    /// `input_schema`. Without it, a cell that goes on has those that it had.
+    /// The tools that the program may call: a list of objects with `name`, `description`,
+    /// `input_schema` and `output_schema`. Without it, a cell that goes on has those that it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<JsonText>,
     /// Lets the cell go on that waits for its caller, instead of running the source: a list of objects
     /// with the `number` of each request and its `output` or `error`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answers: Option<JsonText>,
+    /// True if the value of the cell is displayed whatever it is, also as text alone. Its bundle has a form
+    /// of the kind [`VALUE_KIND`] then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shows_value: bool,
+    /// True if the source is a whole program, as that of a run: the only cell of its guest, which may
+    /// wait for its caller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub program: bool,
 }
 
 impl CellOrder {
     /// A cell that begins, and whose program may call no tools.
     #[must_use]
     pub const fn new(number: u32, reseed: bool) -> Self {
-        Self { number, reseed, tools: None, answers: None }
+        let (tools, answers, shows_value, program) = (None, None, false, false);
+        Self { number, reseed, tools, answers, shows_value, program }
     }
 }
 

@@ -91,7 +91,7 @@ pub enum FilesAnswer {
     },
     /// To [`FilesOrder::Remove`].
     Removed,
-    /// Nothing was done.
+    /// It was not done. If the guest can go on, nothing has changed.
     Refused(FilesRefusal),
 }
 
@@ -150,6 +150,8 @@ pub enum FilesRefusal {
     NoSpace,
     /// The path leads out of the workspace, through a link.
     Outside,
+    /// A link on the way to the file to write leads to nothing.
+    Dangling,
     /// There are too many folders within one another, or too many links on the way.
     TooDeep,
     /// The content is larger than what the host takes, or the host has no room for it.

@@ -27,9 +27,12 @@ pub struct ToolDeclaration {
     /// What it does, for the program's author.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The JSON Schema of its arguments. The server does not look at it.
+    /// The JSON Schema of its arguments, which are checked before the caller has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Box<RawValue>>,
+    /// The JSON Schema of its output, which is checked before the program has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Box<RawValue>>,
 }
 
 /// Prints the name alone.

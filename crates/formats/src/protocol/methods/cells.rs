@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use wardian_vocabulary::ids::{BlobId, CheckpointId, SessionId};
+use wardian_vocabulary::ids::{BlobId, CheckpointId, Digest, SessionId};
 
 /// The session in which code is a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -115,6 +115,9 @@ pub struct SessionResult {
     /// Why they were not kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The digest of memory and workspace after the cell, if the session is reproducible and they are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state_digest: Option<Digest>,
 }
 
 /// What has become of the effects of a cell: variables, imports and files.

@@ -46,6 +46,8 @@ pub struct ExecuteSkillParams {
     pub reproducible: Option<ReproducibleParam>,
     /// The title of the run.
     pub label: Option<String>,
+    /// The tools that the skill may call.
+    pub tools: Option<Vec<ToolDeclaration>>,
     /// True if the call returns while the run is in progress.
     #[serde(default)]
     pub detach: bool,
@@ -69,6 +71,7 @@ impl ExecuteSkillParams {
             strict_output: false,
             reproducible: None,
             label: None,
+            tools: None,
             detach: false,
             idempotency_key: None,
             timeout_ms: None,
@@ -161,6 +164,8 @@ impl RunCodeParams {
         let order = SessionOrderParam { id: Some(session), keep, ..SessionOrderParam::default() };
         Self {
             code: String::new(),
+            entrypoint: None,
+            args: None,
             mount_skills: Vec::new(),
             input_blobs: Vec::new(),
             session: Some(SessionParam::Order(order)),

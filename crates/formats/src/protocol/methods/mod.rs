@@ -9,3 +9,4 @@ pub mod discovery;
 pub mod execution;
 pub mod input_blob;
 pub mod limit_bounds;
+pub mod run_answers;

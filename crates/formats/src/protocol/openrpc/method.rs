@@ -126,6 +126,7 @@ impl Serialize for Events {
         let events = [
             ("output", "OutputEvent"),
             ("progress", "ProgressEvent"),
+            ("request", "RequestEvent"),
             ("left_out", "LeftOutEvent"),
         ];
         serializer.collect_map(events.map(|(event, name)| (event, Reference::to_schema(name))))

@@ -276,7 +276,8 @@ fn asked(is_full: bool) -> AskedRequest {
 fn session_result(reason: Option<String>) -> SessionResult {
     let checkpoint = Some(CheckpointId::new(3, &Digest::of(b"state")));
     let id = SessionId::of_random(&[7; 16]);
-    SessionResult { id, cell: 3, checkpoint, state: CellFate::Kept, reason }
+    let state_digest = reason.as_ref().map(|_| Digest::of(b"memory"));
+    SessionResult { id, cell: 3, checkpoint, state: CellFate::Kept, reason, state_digest }
 }
 
 fn discovery_samples() -> Vec<(&'static str, bool, Value)> {

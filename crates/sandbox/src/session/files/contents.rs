@@ -99,7 +99,9 @@ impl ContentsWriter {
     ) -> io::Result<(PageList, Digest)> {
         let (end, written) = (pages_in(size), self.frames.pages());
         let mut comparison = Comparison::new(before, &mut self.frames, self.first, end);
-        pages(&mut |page, bytes| comparison.page(page, bytes, None))?;
+        pages(&mut |page, bytes| {
+            comparison.page(page, bytes, None);
+        })?;
         let list = comparison.finish();
         if self.frames.pages() > written {
             self.table.number(inode.saturating_sub(self.last));

@@ -79,7 +79,7 @@ const fn kind_of(what: &ParkedOpen) -> u8 {
         ParkedOpen::Output(stream) | ParkedOpen::Device(Device::Output(stream)) => match stream {
             Stream::Stderr => STDERR,
             // No descriptor leads to the others.
-            Stream::Stdout | Stream::Log | Stream::Progress => STDOUT,
+            Stream::Stdout | Stream::Log | Stream::Progress | Stream::Request => STDOUT,
         },
         ParkedOpen::Device(Device::Null) => NULL,
         ParkedOpen::Device(Device::Zero) => ZERO,

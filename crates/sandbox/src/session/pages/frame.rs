@@ -270,6 +270,11 @@ impl Frame<'_> {
         self.entries.iter().map(|(page, _)| *page)
     }
 
+    /// The numbers of its pages that are not as in the image.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = u64> {
+        self.entries.iter().filter(|(_, kind)| *kind != PRISTINE).map(|(page, _)| *page)
+    }
+
     /// Calls `visit` with each page.
     ///
     /// # Errors

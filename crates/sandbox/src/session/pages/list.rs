@@ -2,9 +2,11 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::memory::PageBytes;
+use crate::memory::{PAGE, PageBytes};
 use crate::session::pages::frame::FrameWriter;
 use crate::session::pages::hash::PageHash;
+
+const ZEROS: PageBytes = [0; PAGE];
 
 /// The pages that differ from their base, by number. The base of memory is its image, that of a file
 /// is zeros.
@@ -56,18 +58,28 @@ impl<'a> Comparison<'a> {
         Self { before, now: Vec::new(), writer, first, end }
     }
 
-    /// The next page that differs from its base. They ascend.
-    pub(crate) fn page(&mut self, page: u32, bytes: &PageBytes, base: Option<&PageBytes>) {
+    /// The next page that may differ from its base. They ascend, and none that differs is left out. Returns
+    /// whether it does.
+    pub(crate) fn page(&mut self, page: u32, bytes: &PageBytes, base: Option<&PageBytes>) -> bool {
         self.restore_below(page);
-        let hash = PageHash::of(bytes);
         let before = self.before.as_slice().first().filter(|(before, _)| *before == page).copied();
         if before.is_some() {
+            // Most pages are as they were: looking at their hash alone is the shortest way to know.
             self.before.next();
+        } else if *bytes == *base.unwrap_or(&ZEROS) {
+            return false;
         }
+        let hash = PageHash::of(bytes);
         if before != Some((page, hash)) {
-            self.writer.add(self.first.saturating_add(page.into()), bytes, base);
+            let number = self.first.saturating_add(page.into());
+            if before.is_some() && *bytes == *base.unwrap_or(&ZEROS) {
+                self.writer.add_pristine(number);
+                return false;
+            }
+            self.writer.add(number, bytes, base);
         }
         self.now.push((page, hash));
+        true
     }
 
     /// Pages of the state before that did not come are as in their base again.
@@ -93,7 +105,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::memory::PAGE;
     use crate::session::pack::reader::PackReader;
     use crate::session::pages::frame::{FrameReader, FrameRoom, PageForm};
 
@@ -121,7 +132,7 @@ mod tests {
             for (end, pages) in states {
                 let mut writer = FrameWriter::new();
                 let mut comparison = Comparison::new(list, &mut writer, 5, end);
-                for (number, byte) in pages.iter().filter(|(_, byte)| **byte != 0) {
+                for (number, byte) in &pages {
                     comparison.page(*number, &page(*byte), None);
                 }
                 list = comparison.finish();
@@ -150,7 +161,9 @@ mod tests {
         let compare = |before: PageList, bytes: &[(u32, u8)]| {
             let mut writer = FrameWriter::new();
             let mut comparison = Comparison::new(before, &mut writer, 0, END);
-            bytes.iter().for_each(|(number, byte)| comparison.page(*number, &page(*byte), None));
+            for (number, byte) in bytes {
+                comparison.page(*number, &page(*byte), None);
+            }
             let list = comparison.finish();
             (list, writer.finish().1)
         };

@@ -1,6 +1,8 @@
 //! The pages of a guest's memory in packs.
 
-use crate::memory::{MemoryError, PAGE, SlotPool};
+use std::ops::Range;
+
+use crate::memory::{self, MemoryError, PAGE, PageBytes, SlotPool};
 use crate::session::error::PackError;
 use crate::session::pack::reader::PackReader;
 use crate::session::pages::frame::{FrameReader, FrameRoom, FrameWriter, PageForm};
@@ -16,20 +18,21 @@ pub(crate) struct PackedMemory {
 }
 
 /// Packs the pages of `memory` that have changed since the list `before` was made. With an empty list,
-/// all that differ from the image.
+/// all that differ from the image. Those that are `unused` get the bytes of the image before.
 ///
 /// # Errors
 ///
 /// The page table cannot be read.
 pub(crate) fn pack_memory(
     pool: &SlotPool,
-    memory: &[u8],
+    memory: &mut [u8],
+    unused: &[Range<usize>],
     before: PageList,
 ) -> Result<PackedMemory, MemoryError> {
     let mut writer = FrameWriter::new();
     let end = u32::try_from(memory.len() / PAGE).unwrap_or(u32::MAX);
     let mut comparison = Comparison::new(before, &mut writer, 0, end);
-    pool.visit_changed(memory, &mut |page, now, then| comparison.page(page, now, then))?;
+    pool.visit_changed(memory, unused, &mut |page, now, then| comparison.page(page, now, then))?;
     let pages = comparison.finish();
     let (frames, count) = writer.finish();
     Ok(PackedMemory { frames, count, pages })
@@ -61,6 +64,7 @@ pub(crate) fn unpack_memory(
             if frame.pages().all(|page| is_new(page) == Some(&true)) {
                 continue;
             }
+            populate_new(memory, &seen, frame.changed());
             frame.unpack(&mut room, &mut |page, described| {
                 let number = u32::try_from(page).ok().ok_or_else(|| beyond.clone())?;
                 let at = usize::try_from(page).ok().ok_or_else(|| beyond.clone())?;
@@ -86,4 +90,27 @@ pub(crate) fn unpack_memory(
         counts.push(count);
     }
     Ok((PageList::of(found), counts))
+}
+
+/// Makes the pages private at one go that are written to next: `pages` ascend, and those that were `seen` are
+/// not written to.
+fn populate_new(memory: &mut [PageBytes], seen: &[bool], pages: impl Iterator<Item = u64>) {
+    let mut run = 0..0_usize;
+    let mut end_run = |run: &Range<usize>| {
+        // One page is made private by the write itself.
+        if run.len() > 1 {
+            memory::populate(memory.get_mut(run.clone()).unwrap_or_default());
+        }
+    };
+    for page in pages.filter_map(|page| usize::try_from(page).ok()) {
+        if seen.get(page) != Some(&false) {
+            continue;
+        }
+        if page != run.end {
+            end_run(&run);
+            run.start = page;
+        }
+        run.end = page.saturating_add(1);
+    }
+    end_run(&run);
 }

@@ -1,11 +1,12 @@
 //! Packs that somebody has written who means harm. Their digests are right.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
+use crate::error::SandboxError;
 use crate::session::error::PackError;
-use crate::session::examine;
 use crate::session::files::descriptors::write_descriptors;
 use crate::session::files::tree::write_tree;
 use crate::session::pack::head::{Head, OpenedPack, PackParts, read_pack, write_pack};
@@ -15,13 +16,16 @@ use crate::session::resume::restore_process;
 use crate::session::state::mounts_digest;
 use crate::session::tests::trees::tree;
 use crate::session::tests::{LIMITS, Packs, begun, seen, with_blobs};
+use crate::session::{ExaminedFiles, examine, examine_files};
 use crate::vfs::parked::{
     ParkedDescriptor, ParkedEntry, ParkedKind, ParkedNode, ParkedOpen, ParkedPlace, ParkedPosition,
     ParkedTree,
 };
 use crate::vfs::tests::WORKSPACE;
+use crate::vfs::tree::content::{Content, SharedBytes};
+use crate::vfs::tree::immutable::ImmutableTree;
 use crate::vfs::tree::node::Times;
-use crate::vfs::{Access, At, Errno, OpenHow};
+use crate::vfs::{Access, At, Errno, Mount, OpenHow};
 use wardian_vocabulary::ids::Digest;
 
 /// A pack with this tree and these descriptors.
@@ -274,24 +278,55 @@ fn a_pack_with_too_many_pages_is_refused() {
     assert_eq!(seen(&whole), before);
 }
 
+/// The folder of a fuzzer's seeds.
+fn seeds_of(target: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = format!("{}/../../fuzz/seeds/{target}", env!("CARGO_MANIFEST_DIR"));
+    let files = std::fs::read_dir(folder).unwrap().map(|seed| seed.unwrap().path());
+    files.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).collect()
+}
+
+/// As the fuzzers of trees and of descriptors do it.
+fn examined(tree: &[u8], descriptors: &[u8]) -> Result<ExaminedFiles, SandboxError> {
+    let skill: Arc<dyn Content> = Arc::new(SharedBytes::new(b"# Report".to_vec()));
+    let skill = Arc::new(ImmutableTree::from_files([("SKILL.md", skill)]).unwrap());
+    let blob: Arc<dyn Content> = Arc::new(SharedBytes::new(b"a,b".to_vec()));
+    let mounts = [Mount::tree("/skills/a.b", skill), Mount::file("/blobs/blob:a", blob)];
+    examine_files(tree, descriptors, &mounts, &LIMITS)
+}
+
+/// The fuzzers begin with these.
+#[test]
+fn seeds_of_the_fuzzers_are_trees_and_descriptors() {
+    let trees = seeds_of("trees");
+    for (name, tree) in &trees {
+        let files = examined(tree, &[0]).unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
+        assert_eq!(&files.tree, tree, "{name} is parked as it was");
+    }
+    let tree = &trees.iter().find(|(name, _)| name.ends_with("everything")).unwrap().1;
+    let descriptors = seeds_of("descriptors");
+    for (name, descriptors) in &descriptors {
+        let files = examined(tree, descriptors);
+        let files = files.unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
+        assert_eq!(&files.descriptors, descriptors, "{name} are parked as they were");
+    }
+    assert_eq!((trees.len(), descriptors.len()), (4, 4));
+}
+
 /// The fuzzer begins with these packs. One that is refused teaches it nothing.
 #[test]
 fn seeds_of_the_fuzzer_are_packs() {
-    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/packs");
-    let mut taken = 0;
-    for seed in std::fs::read_dir(seeds).unwrap() {
-        let path = seed.unwrap().path();
-        let pack = match std::fs::read(&path).unwrap().split_first() {
+    let seeds = seeds_of("packs");
+    for (name, seed) in &seeds {
+        let pack = match seed.split_first() {
             Some((b'r', pack)) => pack.to_vec(),
             Some((b'b', body)) => sealed(body),
-            _ => panic!("{} is of no form", path.display()),
+            _ => panic!("{name} is of no form"),
         };
         if let Err(refused) = examine(&[&pack], &LIMITS) {
-            panic!("{}: {refused}", path.display());
+            panic!("{name}: {refused}");
         }
-        taken += 1;
     }
-    assert_eq!(taken, 4);
+    assert_eq!(seeds.len(), 4);
 }
 
 fn sealed(body: &[u8]) -> Vec<u8> {

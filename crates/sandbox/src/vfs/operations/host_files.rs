@@ -149,10 +149,75 @@ impl FileSystem {
         Ok((self.open_file(path, u64::MAX)?, modified))
     }
 
+    /// Refuses a file that cannot be put with so many bytes, as far as that is seen before anything is
+    /// changed: only the rest of what the workspace has room for is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`put_file`](Self::put_file), and `ENOENT` if a link leads to nothing.
+    pub(crate) fn check_put(&self, path: &str, bytes: usize) -> Result<(), Errno> {
+        let names = &self.names;
+        for (end, _) in path.match_indices('/') {
+            let (before, rest) = path.split_at_checked(end).ok_or(Errno::NotFound)?;
+            let walked = names.walk(self.workspace, before, Purpose::Find(LastLink::Follow))?;
+            if let Some(place) = walked.found {
+                names.writable(place)?;
+                if names.kind(place)? != FileKind::Folder {
+                    return Err(Errno::NotFolder);
+                }
+                continue;
+            }
+            let Last::Name(_) = &walked.last else { return Err(Errno::NotFound) };
+            names.writable(walked.folder)?;
+            let made = rest.matches('/').count();
+            if names.depth(walked.folder)?.saturating_add(made) > MAX_DEPTH {
+                return Err(Errno::NameTooLong);
+            }
+            return self.check_room(bytes, 0);
+        }
+        let walked = names.walk(self.workspace, path, Purpose::Create)?;
+        match (walked.found, &walked.last) {
+            (Some(place), _) => {
+                let node = names.nodes.find(names.writable(place)?)?;
+                match node.file_kind() {
+                    FileKind::File => self.check_room(bytes, node.charged()),
+                    _ => Err(Errno::IsFolder),
+                }
+            }
+            (None, Last::Name(_)) => {
+                names.writable(walked.folder)?;
+                self.check_room(bytes, 0)
+            }
+            (None, _) => Err(Errno::NotFound),
+        }
+    }
+
+    /// Refuses bytes for which there is no room, not even after so many that are charged are released.
+    fn check_room(&self, bytes: usize, released: u64) -> Result<(), Errno> {
+        let room = self.free_bytes().saturating_add(released);
+        if u64::try_from(bytes).is_ok_and(|bytes| bytes <= room) {
+            Ok(())
+        } else {
+            Err(Errno::NoSpace)
+        }
+    }
+
+    /// True if a link on this path leads to nothing.
+    pub(crate) fn leads_to_nothing(&self, path: &str) -> bool {
+        let names = &self.names;
+        let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+        ends.filter_map(|end| path.get(..end)).any(|part| {
+            let place = names.resolve(self.workspace, part, LastLink::Keep);
+            let is_link = place.and_then(|place| names.kind(place)) == Ok(FileKind::Link);
+            let leads_to = names.resolve(self.workspace, part, LastLink::Follow);
+            is_link && leads_to == Err(Errno::NotFound)
+        })
+    }
+
     /// Gives a file of the workspace this content, and makes the folders that lead to it. Returns true if
     /// there was a file before, which keeps its other names.
     ///
-    /// A part of it may be done after an error.
+    /// A part of it may be done after an error, unless [`check_put`](Self::check_put) has the same one.
     ///
     /// # Errors
     ///

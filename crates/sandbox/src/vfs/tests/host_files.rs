@@ -115,6 +115,43 @@ fn a_file_is_made_or_replaced() {
 }
 
 #[test]
+fn what_cannot_be_put_is_seen_before_anything_is_changed() {
+    let mut files = filled();
+    files.make_link("none/x", within("far"), 5).unwrap();
+    let before = (files.workspace_usage(), list(&files, None).unwrap());
+    let deep = format!("{}x", "d/".repeat(crate::vfs::limits::MAX_DEPTH));
+    for (path, expected) in [
+        ("b.txt", Ok(())),
+        ("new", Ok(())),
+        ("new/er/file", Ok(())),
+        ("dangling", Ok(())),
+        ("a", Err(Errno::IsFolder)),
+        ("a.txt/x", Err(Errno::NotFolder)),
+        ("skill", Err(Errno::ReadOnly)),
+        ("blobs/new/x", Err(Errno::ReadOnly)),
+        ("far", Err(Errno::NotFound)),
+        ("far/x", Err(Errno::NotFound)),
+        (deep.as_str(), Err(Errno::NameTooLong)),
+    ] {
+        assert_eq!(files.check_put(path, 3), expected, "{path:.40}");
+        assert_eq!((files.workspace_usage(), list(&files, None).unwrap()), before, "{path:.40}");
+        if expected.is_err() {
+            assert_eq!(files.put_file(path, b"abc", 9).err(), expected.err(), "{path:.40}");
+        }
+    }
+    for (path, leads_to_nothing) in
+        [("far", true), ("far/x", true), ("dangling", true), ("b", false), ("new", false)]
+    {
+        assert_eq!(files.leads_to_nothing(path), leads_to_nothing, "{path}");
+    }
+    let workspace = wardian_vocabulary::units::ByteCount::kibibytes(64);
+    let mut small = limited(SetupLimits { workspace, ..SetupLimits::DEFAULT });
+    small.put_file("a", &[7; 40_000], 9).unwrap();
+    assert_eq!(small.check_put("b", 40_000), Err(Errno::NoSpace));
+    assert_eq!(small.check_put("a", 60_000), Ok(()), "what is replaced makes room");
+}
+
+#[test]
 fn files_and_empty_folders_are_removed() {
     let mut files = filled();
     let before = files.workspace_usage();

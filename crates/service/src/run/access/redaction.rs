@@ -123,8 +123,8 @@ const fn slot(stream: Stream) -> usize {
         Stream::Stdout => 0,
         Stream::Stderr => 1,
         Stream::Log => 2,
-        // Each report is a whole.
-        Stream::Progress => 3,
+        // Each report and each request is a whole.
+        Stream::Progress | Stream::Request => 3,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::run::access::network::GuestNetwork;
 use crate::run::access::redaction::{MaskedListener, is_text};
 use crate::run::execute::log_stream::LogListener;
 use crate::runs::active::ActiveRun;
+use crate::sessions::asking::open_run::OpenRun;
 use wardian_dispatch::{CheckedPayload, RunHost, RunStage};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
@@ -85,6 +86,7 @@ pub(crate) struct TenantHost {
     pins: HashMap<BlobId, Option<BlobPin>>,
     room: OutputRoom,
     listener: Option<MaskedListener>,
+    open: Option<Arc<OpenRun>>,
     network: Arc<GuestNetwork>,
     masks: Option<Arc<Masks>>,
     active: Option<Arc<ActiveRun>>,
@@ -97,6 +99,8 @@ pub(crate) struct TenantHost {
 #[derive(Debug)]
 pub(crate) struct HostParts {
     pub listener: Option<LogListener>,
+    /// Hears what the run asks of its caller, if that answers while its call goes on.
+    pub open: Option<Arc<OpenRun>>,
     pub network: Arc<GuestNetwork>,
     /// What is redacted in text that the run stores or prints.
     pub(crate) masks: Option<Arc<Masks>>,
@@ -114,7 +118,7 @@ impl TenantHost {
         memory: CallMemory,
         parts: HostParts,
     ) -> Self {
-        let HostParts { listener, network, masks, active, longest_wait } = parts;
+        let HostParts { listener, open, network, masks, active, longest_wait } = parts;
         let listener = listener.map(|listener| MaskedListener::new(listener, masks.as_ref()));
         let room = OutputRoom::of_call(memory.clone());
         let (written, pins) = (Vec::new(), HashMap::new());
@@ -127,6 +131,7 @@ impl TenantHost {
             pins,
             room,
             listener,
+            open,
             network,
             masks,
             active,
@@ -184,6 +189,13 @@ impl RunHost for TenantHost {
     }
 
     fn hear(&mut self, printed: LogChunk) {
+        if printed.stream == Stream::Request {
+            // What a run with secrets asks is covered at the end of its turn.
+            if let Some(open) = self.open.as_ref().filter(|_| self.masks.is_none()) {
+                open.announce(&printed.text);
+            }
+            return;
+        }
         self.note_progress(&printed);
         if let Some(listener) = &mut self.listener {
             listener.hear(printed);
@@ -459,6 +471,7 @@ mod tests {
         let memory = CallMemory::unlimited();
         let parts = HostParts {
             listener: None,
+            open: None,
             network: Arc::new(network),
             masks: None,
             active: None,

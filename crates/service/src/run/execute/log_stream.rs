@@ -16,16 +16,26 @@ use wardian_vocabulary::units::ByteCount;
 const PER_CHUNK: usize = 64;
 
 /// Receives what a program prints while it runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LogListener {
-    sender: UnboundedSender<LogChunk>,
+    sender: UnboundedSender<Heard>,
     room: Arc<Room>,
+    hears_requests: bool,
 }
 
-/// The chunks that a listener received, in their order.
+/// Something that a caller hears of its run before the end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The program has printed something.
+    Printed(LogChunk),
+    /// It asks its caller for something: an object as JSON text without line breaks.
+    Asked(Box<str>),
+}
+
+/// What a listener received, in its order.
 #[derive(Debug)]
 pub struct LogStream {
-    receiver: UnboundedReceiver<LogChunk>,
+    receiver: UnboundedReceiver<Heard>,
     room: Arc<Room>,
 }
 
@@ -42,10 +52,30 @@ pub fn log_stream(most: ByteCount) -> (LogListener, LogStream) {
     let (sender, receiver) = unbounded_channel();
     let (waiting, left_out) = (AtomicUsize::new(0), AtomicU64::new(0));
     let room = Arc::new(Room { most: most.as_usize(), waiting, left_out });
-    (LogListener { sender, room: Arc::clone(&room) }, LogStream { receiver, room })
+    let listener = LogListener { sender, room: Arc::clone(&room), hears_requests: false };
+    (listener, LogStream { receiver, room })
 }
 
 impl LogListener {
+    /// The same for a caller that also hears what the program asks, and answers while the call goes on.
+    #[must_use]
+    pub fn answering(self) -> Self {
+        Self { hears_requests: true, ..self }
+    }
+
+    /// True if the caller answers what it hears.
+    pub(crate) const fn hears_requests(&self) -> bool {
+        self.hears_requests
+    }
+
+    /// Tells the caller what the program asks. Nothing of that is left out: the program waits for it, and
+    /// its requests have bounds of their own.
+    pub(crate) fn ask(&self, request: Box<str>) {
+        let size = request.len().saturating_add(PER_CHUNK);
+        self.room.waiting.fetch_add(size, Ordering::AcqRel);
+        self.sender.send(Heard::Asked(request)).ok();
+    }
+
     /// Hands a chunk on, or leaves it out if too much waits.
     pub fn tell(&self, chunk: LogChunk) {
         let size = chunk.text.len().saturating_add(PER_CHUNK);
@@ -58,20 +88,30 @@ impl LogListener {
         }
         self.room.waiting.fetch_add(size, Ordering::AcqRel);
         // The reader may have gone away; its call is cancelled then.
-        self.sender.send(chunk).ok();
+        self.sender.send(Heard::Printed(chunk)).ok();
     }
 }
 
 impl LogStream {
-    /// The next chunk; `None` once the run has ended and all chunks were taken.
+    /// The next chunk of output; `None` once the run has ended and all chunks were taken.
     pub async fn next(&mut self) -> Option<LogChunk> {
-        let chunk = self.receiver.recv().await;
-        self.taken(chunk)
+        loop {
+            match self.heard().await? {
+                Heard::Printed(chunk) => return Some(chunk),
+                Heard::Asked(_) => {}
+            }
+        }
     }
 
-    /// As [`Self::next`], for code that is polled.
-    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<LogChunk>> {
-        self.receiver.poll_recv(cx).map(|chunk| self.taken(chunk))
+    /// What the caller hears next; `None` once the run has ended and everything was taken.
+    pub async fn heard(&mut self) -> Option<Heard> {
+        let heard = self.receiver.recv().await;
+        self.taken(heard)
+    }
+
+    /// As [`Self::heard`], for code that is polled.
+    pub fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<Option<Heard>> {
+        self.receiver.poll_recv(cx).map(|heard| self.taken(heard))
     }
 
     /// Returns the number of bytes that were left out since the last call.
@@ -80,12 +120,16 @@ impl LogStream {
         self.room.left_out.swap(0, Ordering::AcqRel)
     }
 
-    fn taken(&self, chunk: Option<LogChunk>) -> Option<LogChunk> {
-        if let Some(chunk) = &chunk {
-            let size = chunk.text.len().saturating_add(PER_CHUNK);
+    fn taken(&self, heard: Option<Heard>) -> Option<Heard> {
+        if let Some(heard) = &heard {
+            let text: &str = match heard {
+                Heard::Printed(chunk) => &chunk.text,
+                Heard::Asked(request) => request,
+            };
+            let size = text.len().saturating_add(PER_CHUNK);
             self.room.waiting.fetch_sub(size, Ordering::AcqRel);
         }
-        chunk
+        heard
     }
 }
 
@@ -110,5 +154,22 @@ mod tests {
         assert_eq!(stream.room.waiting.load(Ordering::Acquire), 0);
         drop(listener);
         assert_eq!(stream.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn requests_are_never_left_out() {
+        let (listener, mut stream) = log_stream(ByteCount::bytes(100));
+        assert!(!listener.hears_requests());
+        let listener = listener.answering();
+        assert!(listener.hears_requests());
+        for number in 0..3 {
+            listener.ask(format!("{{\"number\":{number}}}").into());
+        }
+        listener.tell(LogChunk { stream: Stream::Stdout, text: "left out".to_owned() });
+        let expected = Heard::Asked("{\"number\":0}".into());
+        assert_eq!(stream.heard().await, Some(expected));
+        assert_eq!(stream.take_left_out(), 8);
+        drop(listener);
+        assert_eq!(stream.next().await, None, "output alone");
     }
 }

@@ -38,13 +38,13 @@ use crate::run::result::log_line::RunLog;
 use crate::run::result::make_answer::ResultForm;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
 use crate::service::Service;
+use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::{EndedCell, PlannedCell};
 use wardian_dispatch::{FinishedRun, GuestSpec, Job};
 use wardian_formats::job::{Program, Setup, Turn};
 use wardian_formats::provenance::RunInputs;
 use wardian_stores::records::{Recorder, RunKind};
 use wardian_vocabulary::ids::{Digest, RunId};
-use wardian_vocabulary::units::ByteCount;
 
 /// A run that has its id, from its plan on. It goes on as long as `run` lives.
 #[derive(Debug)]
@@ -72,6 +72,8 @@ struct Prepared {
     secrets: RunSecrets,
     network: NetworkGrant,
     listener: Option<LogListener>,
+    /// Hears what the run asks of its caller, if that answers while its call goes on.
+    open: Option<Arc<OpenRun>>,
     detach: Option<DetachOrder>,
     document: Option<DocumentOrder>,
     form: ResultForm,
@@ -261,8 +263,8 @@ impl Service {
         let image = self.supplies.image_for(caller, &planned).await?;
         debug!(run.id = %run.id, "run `{}` started from the image `{}`", run.id, image.name());
         let blobs = (std::mem::take(&mut planned.blobs), std::mem::take(&mut planned.placed));
-        let ((lasting, limits), document) = (planned.limits.split(), planned.document.as_ref());
-        let inputs = open_inputs(&self.blobs.files, caller, blobs, &lasting, document).await?;
+        let ((lasting, limits), recorded) = (planned.limits.split(), planned.recorded_blobs());
+        let inputs = open_inputs(&self.blobs.files, caller, blobs, &lasting, recorded).await?;
         let InputBlobs { mounts, sources, note, held } = inputs;
         let form = ResultForm::of(&planned, note);
         let (mounted, skills) = mounts_and_contents(planned.skills);
@@ -302,6 +304,7 @@ impl Service {
             secrets,
             network: planned.network,
             listener: planned.listener,
+            open: planned.open,
             detach: planned.detach,
             document: planned.document,
             form,
@@ -321,7 +324,7 @@ impl Service {
     ) -> Result<Granted, ServiceError> {
         let Prepared { run, purpose, job, secrets, network, listener, detach, document, .. } =
             prepared;
-        let Prepared { mut form, key, cell, held, .. } = prepared;
+        let Prepared { mut form, open, key, cell, held, .. } = prepared;
         let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
         form.whole_logs |= inputs.is_some();
         log.note_prepared();
@@ -339,6 +342,7 @@ impl Service {
         log.watch(&network);
         let parts = HostParts {
             listener,
+            open,
             network,
             masks: secrets.masks,
             active: (purpose == RunPurpose::Call).then_some(run),
@@ -361,7 +365,7 @@ impl Service {
         // The answer needs no content of the order, which is dropped here.
         let (finished, cell) = match (cell, purpose) {
             (Some(cell), _) => {
-                let place = (&**pool, &self.sessions);
+                let place = (&**pool, &self.sessions, &self.answers.toolchain);
                 let (finished, cell) = Box::pin(cell.run(place, caller, job, &mut host)).await?;
                 (finished, Some(cell))
             }
@@ -389,9 +393,7 @@ impl Service {
         let Ended { run_id, finished, host, form, inputs, key, cell, held: _held } = ended;
         let mut answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
         if let Some(cell) = cell {
-            // A state is read with the memory for clients, which others need too.
-            let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
-            answered = Box::pin(cell.settle((&self.sessions, most), answered)).await;
+            answered = Box::pin(cell.settle((&self.sessions, caller), answered)).await;
         }
         let answered =
             with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
@@ -405,7 +407,7 @@ fn after_run(error: ServiceError) -> ServiceError {
     ServiceError::AfterRun(Box::new(error))
 }
 
-/// A run with a new id.
+/// A run with a new id, or with the one that its caller knows.
 fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
     let kind = match &planned.program {
         Program::Code { .. } => RunKind::RunCode,
@@ -419,7 +421,8 @@ fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
             found.map(|mount| (mount.name.clone(), mount.version.clone()))
         }
     };
-    let mut run = ActiveRun::new(RunId::generate(), caller.tenant.clone(), kind);
+    let id = planned.id.clone().unwrap_or_else(RunId::generate);
+    let mut run = ActiveRun::new(id, caller.tenant.clone(), kind);
     run.skill = skill;
     run
 }

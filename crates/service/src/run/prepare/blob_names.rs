@@ -7,8 +7,8 @@
 
 use std::collections::HashMap;
 
-use crate::run::record::document::DocumentOrder;
 use wardian_formats::job::BlobMount;
+use wardian_formats::provenance::DocumentBlob;
 use wardian_vocabulary::ids::{BlobId, BlobName};
 
 /// The beginning of every blob's id. A name that looks like an id would stand in for that blob.
@@ -21,11 +21,11 @@ const MAX_NAMED: usize = 3;
 /// sentence about blobs whose name another one has, if there are any.
 pub(crate) fn name_mounts(
     mounts: &mut [BlobMount],
-    document: Option<&DocumentOrder>,
+    recorded: Option<&[DocumentBlob]>,
 ) -> Option<String> {
-    if let Some(expected) = document.and_then(|order| order.expected.as_ref()) {
+    if let Some(recorded) = recorded {
         for mount in &mut *mounts {
-            let recorded = expected.blobs.iter().find(|blob| blob.id == mount.id);
+            let recorded = recorded.iter().find(|blob| blob.id == mount.id);
             mount.name = recorded.and_then(|blob| blob.name.clone());
             mount.other_names = recorded.map(|blob| blob.other_names.clone()).unwrap_or_default();
         }

@@ -7,10 +7,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::prepare::blob_names::name_mounts;
-use crate::run::record::document::DocumentOrder;
 use wardian_dispatch::BlobSource;
 use wardian_formats::job::{BlobMount, PlacedBlob, SetupLimits, cost_of_placed};
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_formats::provenance::DocumentBlob;
 use wardian_stores::blobs::{BlobFiles, BlobPin, StoredBlob};
 use wardian_vocabulary::ids::{BlobId, BlobName, TenantId, WorkspacePath};
 use wardian_vocabulary::units::ByteCount;
@@ -33,7 +33,8 @@ pub(crate) struct InputBlobs {
 }
 
 /// Opens the blobs that a run reads, and keeps them from expiring. The run keeps the open files even if
-/// their owner removes a blob. Those that are files of the workspace have to fit into it.
+/// their owner removes a blob. Those that are files of the workspace have to fit into it. A repetition has the
+/// names of what was `recorded`.
 ///
 /// # Errors
 ///
@@ -43,7 +44,7 @@ pub(crate) async fn open_inputs(
     caller: &Caller,
     (ids, placed): (Vec<BlobId>, Vec<PlacedBlob>),
     limits: &SetupLimits,
-    document: Option<&DocumentOrder>,
+    recorded: Option<&[DocumentBlob]>,
 ) -> Result<InputBlobs, ServiceError> {
     if ids.is_empty() {
         return Ok(InputBlobs::default());
@@ -66,7 +67,7 @@ pub(crate) async fn open_inputs(
         }
     }
     ensure_room(&mounts, limits)?;
-    let note = name_mounts(&mut mounts, document);
+    let note = name_mounts(&mut mounts, recorded);
     caller.memory.reserve(memory_of_names(&mounts))?;
     Ok(InputBlobs { mounts, sources, note, held: (Some(permit), pins) })
 }

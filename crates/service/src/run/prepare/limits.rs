@@ -27,6 +27,9 @@ pub struct LimitPolicy {
 /// The smallest fuel limit: the interpreter needs this much before the program's first line.
 pub(crate) const LEAST_FUEL: u64 = 1_000_000;
 
+/// Fuel for centuries.
+pub(crate) const UNLIMITED: Fuel = Fuel(1 << 62);
+
 /// The fuel of a program of the self-test: more than its time can use up.
 const SELF_TEST_FUEL: Fuel = Fuel(1_000_000_000_000);
 

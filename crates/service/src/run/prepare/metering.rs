@@ -4,6 +4,8 @@
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use wardian_vocabulary::error::ErrorKind;
+
 /// The reason why fuel cannot be counted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotMetering {
@@ -22,6 +24,17 @@ pub enum NotMetering {
         (`wardian engine install --metered`): omit `limits.fuel`"
     )]
     NotInstalled,
+}
+
+impl NotMetering {
+    /// The kind of the error, as callers branch on it.
+    pub(crate) const fn kind(self) -> ErrorKind {
+        match self {
+            Self::Compiling => ErrorKind::Overloaded,
+            Self::Failed => ErrorKind::Internal,
+            Self::NotInstalled => ErrorKind::InvalidParams,
+        }
+    }
 }
 
 /// Tracks the state of the metered code.

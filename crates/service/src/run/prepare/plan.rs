@@ -1,5 +1,6 @@
 //! The plan of a run: everything is looked up and nothing is started.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -13,9 +14,11 @@ use crate::run::access::secrets::DeclaredSecrets;
 use crate::run::background::detach_policy::DetachOrder;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::label::RunLabel;
+use crate::run::prepare::limits::UNLIMITED;
 use crate::run::prepare::mounted_skill::MountedSkill;
 use crate::run::prepare::purpose::{Bytecode, RunPurpose};
 use crate::run::record::document::DocumentOrder;
+use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::PlannedCell;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::profile::ProfileOrder;
@@ -26,22 +29,22 @@ use wardian_formats::protocol::methods::execution::{DEFAULT_EPOCH, ReproducibleP
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::tools::MAX_INPUT_BLOBS;
+use wardian_formats::provenance::DocumentBlob;
 use wardian_images::PackageSet;
+use wardian_stores::records::RecordedToolCall;
 use wardian_stores::tenants::Right;
-use wardian_vocabulary::ids::BlobId;
-use wardian_vocabulary::units::Fuel;
+use wardian_vocabulary::ids::{BlobId, RunId};
 
 /// Maximum number of blobs that one run mounts: those of `input_blobs`, and 64 that its arguments
 /// name. A worker keeps a file open for each of them, and may have 640 open files, those of skills
 /// and layers among them.
 const MAX_BLOBS: usize = MAX_INPUT_BLOBS + 64;
 
-/// Fuel for centuries.
-const UNLIMITED: Fuel = Fuel(1 << 62);
-
 /// The plan of a run: everything is looked up and nothing is started.
 #[derive(Debug)]
 pub(crate) struct Planned {
+    /// The id of the run, if its caller knows it before it begins.
+    pub(crate) id: Option<RunId>,
     pub program: Program,
     /// The title that the caller gave the run.
     pub label: Option<RunLabel>,
@@ -65,6 +68,10 @@ pub(crate) struct Planned {
     /// True if the caller takes the kept result of an earlier run with the same inputs.
     pub(crate) takes_kept: bool,
     pub listener: Option<LogListener>,
+    /// The run of its call, if its caller answers while the call goes on.
+    pub(crate) open: Option<Arc<OpenRun>>,
+    /// The calls of tools whose results it goes on with, for its record.
+    pub(crate) tool_calls: Vec<RecordedToolCall>,
     /// Present if the run continues in the background.
     pub detach: Option<DetachOrder>,
     /// Present if the run is a cell of a session.
@@ -84,6 +91,7 @@ impl Planned {
     /// A plan of nothing but a program, without network and files.
     pub(crate) fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
         Self {
+            id: None,
             program,
             label: None,
             entrypoint: None,
@@ -100,6 +108,8 @@ impl Planned {
             profile: None,
             takes_kept: false,
             listener: None,
+            open: None,
+            tool_calls: Vec::new(),
             detach: None,
             cell: None,
             document: None,
@@ -169,7 +179,13 @@ impl Planned {
         // A repetition counts as its record did.
         let expected = self.document.as_ref().and_then(|order| order.expected.as_ref());
         let fuel_rules = expected.map_or(FuelRules::PRESENT, |inputs| inputs.fuel_rules);
-        self.reproducible = Some(Reproducible { seed, epoch, fuel_rules });
+        self.following(Reproducible { seed, epoch, fuel_rules })
+    }
+
+    /// Lets the clocks and the randomness of the run follow from this.
+    #[must_use]
+    pub(crate) fn following(mut self, reproducible: Reproducible) -> Self {
+        self.reproducible = Some(reproducible);
         self.limits.fuel = self.limits.fuel.or(Some(UNLIMITED));
         self.network = self.network.of_reproducible();
         self
@@ -183,6 +199,14 @@ impl Planned {
         }
         self.profile = order;
         self
+    }
+
+    /// The blobs of the record that the run repeats, with the names that they had then; `None` if it repeats
+    /// none.
+    pub(crate) fn recorded_blobs(&self) -> Option<&[DocumentBlob]> {
+        let run = self.document.as_ref().and_then(|order| order.expected.as_ref());
+        let session = || self.cell.as_ref().and_then(|cell| cell.expected.as_ref());
+        run.map(|inputs| &*inputs.blobs).or_else(|| session().map(|inputs| &*inputs.blobs))
     }
 
     /// Refuses to record a run that nobody could repeat.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::OwnedRwLockReadGuard;
 use tracing::warn;
 
 use crate::caller::Caller;
@@ -114,6 +115,9 @@ impl Supplies {
         planned: &Planned,
         begun: &[Digest],
     ) -> Result<RunLayers, ServiceError> {
+        if planned.reproducible.is_some() {
+            self.packages.await_batteries(PATIENCE).await?;
+        }
         let mut layers = self.packages.layers_of(caller, &planned.skills).await?;
         layers.keep_those_of_session(begun)?;
         layers.mounts.iter_mut().for_each(|layer| layer.bytecode = None);
@@ -127,36 +131,67 @@ impl Supplies {
         caller: &Caller,
         planned: &Planned,
     ) -> Result<Arc<ImageContent>, ServiceError> {
-        if planned.reproducible.is_some() {
-            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
-        }
         if let Some(cell) = &planned.cell {
             let unusable = |reason: &str| cell.unusable(reason);
-            return self.image_of_session(caller, cell.image, unusable).await;
+            return self.image_of_session(caller, planned, (cell.image, unusable)).await;
+        }
+        if planned.reproducible.is_some() {
+            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
         }
         let images = self.images.of(&caller.tenant);
         Ok(images.pick(planned.packages(), planned.limits.memory))
     }
 
-    /// The image that a session began as. If it is not in memory, it is loaded from the disk. Without it,
-    /// the session is `unusable` for a reason.
+    /// Keeps the image of a session that is about to be made, or the base image in its place if there is
+    /// too little room. The session is made before the guard is dropped. The image of reproducible
+    /// sessions needs no copy: it is made again byte for byte.
+    ///
+    /// # Errors
+    ///
+    /// There is no room for an image, or the disk fails.
+    pub(crate) async fn pin_image(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+    ) -> Result<(Digest, Option<OwnedRwLockReadGuard<()>>), ServiceError> {
+        let image = self.image_for(caller, planned).await?;
+        if planned.reproducible.is_some() {
+            return Ok((image.digest(), None));
+        }
+        let (pinned, version) = (self.images.pinned()?, self.images.version);
+        let held = pinned.hold().await;
+        let base = self.images.of(&caller.tenant).base();
+        let pinning = caller.memory.on_thread(move || pinned.pin(&image, &base, version));
+        Ok((pinning.await.map_err(ServiceError::Interrupted)??, Some(held)))
+    }
+
+    /// The image that a session began as. If it is not in memory, it is loaded from the disk; that of
+    /// reproducible sessions is waited for. Without it, the session is `unusable` for a reason.
     pub(crate) async fn image_of_session(
         &self,
         caller: &Caller,
-        digest: Digest,
-        unusable: impl Fn(&str) -> ServiceError,
+        planned: &Planned,
+        (digest, unusable): (Digest, impl Fn(&str) -> ServiceError),
     ) -> Result<Arc<ImageContent>, ServiceError> {
+        let replaced = || unusable("the memory image that it began as was replaced");
+        if planned.reproducible.is_some() {
+            let image = self.images.shared.reproducible_within(PATIENCE).await?;
+            return if image.digest() == digest { Ok(image) } else { Err(replaced()) };
+        }
         if let Some(present) = self.images.of(&caller.tenant).find_present(digest) {
             return Ok(present);
         }
+        let pinned = self.images.pinned()?;
         let (images, tenant) = (self.images.clone(), caller.tenant.clone());
-        let loaded = caller.memory.on_thread(move || images.of(&tenant).find(digest)).await;
-        match loaded.map_err(ServiceError::Interrupted)? {
+        let loading = caller
+            .memory
+            .on_thread(move || images.of(&tenant).find_pinned(digest, &pinned, images.version));
+        match loading.await.map_err(ServiceError::Interrupted)? {
             Ok(Some(image)) => Ok(image),
-            Ok(None) => Err(unusable("the memory image that it began as was replaced")),
+            Ok(None) => Err(unusable("the memory image that it began as is missing on the disk")),
             Err(fault) => {
-                warn!("an image cannot be loaded: {}", CauseChain(&*fault));
-                Err(unusable("the memory image that it began as cannot be read"))
+                warn!("the image of a session cannot be loaded: {}", CauseChain(&fault));
+                Err(unusable(&fault.to_string()))
             }
         }
     }

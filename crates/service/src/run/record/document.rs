@@ -7,8 +7,8 @@
 use crate::error::ServiceError;
 use wardian_dispatch::Job;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::job::{BlobMount, Program};
-use wardian_formats::protocol::methods::execution::{FileResult, RunResult, RunStatus};
+use wardian_formats::job::{BlobMount, LayerMount, Program, SkillMount};
+use wardian_formats::protocol::methods::execution::{FileResult, RunError, RunResult, RunStatus};
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{
     Difference, DocumentBlob, DocumentError, DocumentFile, DocumentLayer, DocumentLimits,
@@ -39,13 +39,8 @@ pub(crate) fn inputs_of(
         }
         Program::Skill { name } => DocumentProgram::Skill { name: name.clone() },
     };
-    let skills = setup.skills.iter().map(|skill| DocumentSkill {
-        name: skill.name.clone(),
-        version: skill.version.clone(),
-        digest: skill.digest,
-    });
-    let layers = setup.layers.iter();
-    let layers = layers.map(|layer| DocumentLayer { digest: layer.digest, place: layer.place });
+    let skills = setup.skills.iter().map(skill_of);
+    let layers = setup.layers.iter().map(layer_of);
     let blobs = setup.blobs.iter().map(blob_of);
     let (lasting, limits) = (&setup.limits, &turn.limits);
     let inputs = RunInputs {
@@ -99,19 +94,11 @@ pub(crate) fn document_of(
     logs: &Logs,
 ) -> RunDocument {
     let ending = RunEnding {
-        status: match result.status {
-            RunStatus::Completed => DocumentStatus::Completed,
-            // Cells leave no documents, and other runs wait for nobody.
-            RunStatus::Failed | RunStatus::Waiting => DocumentStatus::Failed,
-        },
+        status: status_of(result.status),
         summary: result.summary.clone(),
         output: result.output.as_ref().map(|output| output.get().to_owned()),
         output_truncated: result.output_truncated,
-        error: result.error.as_ref().map(|error| DocumentError {
-            error_type: error.error_type.clone(),
-            message: error.message.clone(),
-            traceback: error.traceback.clone(),
-        }),
+        error: result.error.as_ref().map(error_of),
         log: DocumentLog::of(&logs.chunks, logs.dropped),
         output_blobs: result.output_blobs.clone(),
         files: result.files.iter().map(file_of).collect(),
@@ -122,7 +109,29 @@ pub(crate) fn document_of(
     RunDocument::new(toolchain.made_by.clone(), inputs, ending)
 }
 
-fn blob_of(mount: &BlobMount) -> DocumentBlob {
+pub(crate) const fn status_of(status: RunStatus) -> DocumentStatus {
+    match status {
+        RunStatus::Completed => DocumentStatus::Completed,
+        // Cells that wait leave no documents, and other runs wait for nobody.
+        RunStatus::Failed | RunStatus::Waiting => DocumentStatus::Failed,
+    }
+}
+
+pub(crate) fn error_of(error: &RunError) -> DocumentError {
+    let RunError { error_type, message, traceback } = error.clone();
+    DocumentError { error_type, message, traceback }
+}
+
+pub(crate) fn skill_of(mount: &SkillMount) -> DocumentSkill {
+    let (name, version) = (mount.name.clone(), mount.version.clone());
+    DocumentSkill { name, version, digest: mount.digest }
+}
+
+pub(crate) const fn layer_of(mount: &LayerMount) -> DocumentLayer {
+    DocumentLayer { digest: mount.digest, place: mount.place }
+}
+
+pub(crate) fn blob_of(mount: &BlobMount) -> DocumentBlob {
     DocumentBlob {
         id: mount.id.clone(),
         kind: mount.kind.clone(),
@@ -133,7 +142,7 @@ fn blob_of(mount: &BlobMount) -> DocumentBlob {
     }
 }
 
-fn file_of(file: &FileResult) -> DocumentFile {
+pub(crate) fn file_of(file: &FileResult) -> DocumentFile {
     DocumentFile {
         path: file.path.clone(),
         size_bytes: file.size_bytes,

@@ -43,6 +43,10 @@ pub(crate) fn kept_document(
     if !record.keeps_documents() || planned.reproducible.is_none() || planned.secrets.is_some() {
         return None;
     }
+    // A cell does not repeat without the cells before it: its session has a document.
+    if planned.cell.is_some() {
+        return None;
+    }
     let source = match &planned.program {
         Program::Code { source, .. } => source.len(),
         Program::Skill { .. } => 0,

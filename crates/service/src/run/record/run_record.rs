@@ -128,6 +128,7 @@ impl DraftRecord {
             output_blobs_total: 0,
             log: RecordedLog::default(),
             network: None,
+            tool_calls: std::mem::take(&mut plan.tool_calls),
             cached: false,
         };
         Ok(Self {

@@ -48,6 +48,17 @@ pub enum FilesError {
         /// The most that it may have.
         limit: ByteCount,
     },
+    /// The content is larger than the memory that the server has for it.
+    #[error(
+        "the content has {size}, and this server takes at most {limit} of a session's files at once \
+         (`http.memory`); let a cell read it from a blob"
+    )]
+    NotReceivable {
+        /// Its size.
+        size: ByteCount,
+        /// The most that is received.
+        limit: ByteCount,
+    },
     /// The content is not as long as was announced.
     #[error("the content must have the {announced} that were announced")]
     WrongLength {
@@ -70,6 +81,16 @@ pub enum FilesError {
         shown(path)
     )]
     NotTaken {
+        /// The path as sent.
+        path: String,
+    },
+    /// The files of a reproducible session are those that its cells leave.
+    #[error(
+        "the files of a reproducible session change in its cells alone, because a repetition has nothing \
+         else: let a cell write or remove `{}`, or begin a session with `input_blobs`",
+        shown(path)
+    )]
+    Reproducible {
         /// The path as sent.
         path: String,
     },
@@ -98,6 +119,10 @@ impl FilesError {
             FilesRefusal::IsFolder => misfit("is a folder"),
             FilesRefusal::NotFolder => misfit("leads through a file, or is one"),
             FilesRefusal::NotEmpty => misfit("is a folder that is not empty; remove what is in it"),
+            FilesRefusal::Dangling => misfit(
+                "leads through a link to something that does not exist; write what the link names, or \
+                 remove the link",
+            ),
             FilesRefusal::TooDeep => misfit("lies too deep, or leads through too many links"),
             FilesRefusal::NoSpace => Self::NoSpace { limit },
             FilesRefusal::NotTaken => Self::NotTaken { path },
@@ -112,10 +137,14 @@ impl FilesError {
     pub const fn kind(&self) -> ErrorKind {
         match self {
             Self::NotFound { .. } | Self::Outside { .. } => ErrorKind::FileNotFound,
-            Self::Path | Self::WritePath(_) | Self::Misfit { .. } | Self::WrongLength { .. } => {
-                ErrorKind::InvalidParams
+            Self::Path
+            | Self::WritePath(_)
+            | Self::Misfit { .. }
+            | Self::WrongLength { .. }
+            | Self::Reproducible { .. } => ErrorKind::InvalidParams,
+            Self::TooLarge { .. } | Self::NotReceivable { .. } | Self::NotTaken { .. } => {
+                ErrorKind::TooLarge
             }
-            Self::TooLarge { .. } | Self::NotTaken { .. } => ErrorKind::TooLarge,
             Self::NoSpace { .. } | Self::NotKept { .. } => ErrorKind::QuotaExceeded,
             Self::Failed { .. } => ErrorKind::Internal,
         }
@@ -148,6 +177,11 @@ mod tests {
         let full = FilesError::of(FilesRefusal::NoSpace, "a", limit);
         assert_eq!(full.kind(), ErrorKind::QuotaExceeded);
         assert!(full.to_string().contains("1 MiB"), "{full}");
+        let fixed = FilesError::Reproducible { path: "data/a".to_owned() };
+        assert_eq!((fixed.kind(), fixed.parameter()), (ErrorKind::InvalidParams, None));
+        assert!(fixed.to_string().contains("let a cell write or remove `data/a`"), "{fixed}");
+        let dangling = FilesError::of(FilesRefusal::Dangling, "a", limit);
+        assert!(dangling.to_string().contains("`a` leads through a link"), "{dangling}");
         let folder = FilesError::of(FilesRefusal::IsFolder, "a", limit);
         assert_eq!((folder.kind(), folder.parameter()), (ErrorKind::InvalidParams, Some("path")));
     }

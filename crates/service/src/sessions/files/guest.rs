@@ -1,6 +1,5 @@
 //! The guest of a session for a turn without a program.
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,16 +11,13 @@ use crate::run::prepare::mounted_skill::mounts_and_contents;
 use crate::service::Service;
 use crate::sessions::files::error::FilesError;
 use crate::sessions::files::host::FilesHost;
-use crate::sessions::order::unusable;
-use wardian_dispatch::{
-    DispatchError, FinishedRun, GuestSpec, HeldGuest, PackContent, SealedContent,
-};
+use crate::sessions::setup::{contents_of, unusable};
+use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, HeldGuest, SealedContent};
 use wardian_formats::job::limits::TurnLimits;
 use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, MAX_ANSWER};
 use wardian_formats::job::{Setup, Turn};
-use wardian_sessions::{SessionLook, SessionTurn, SessionsError, StoredSession, UnsealedPack};
-use wardian_vocabulary::ids::CheckpointId;
+use wardian_sessions::{SessionLook, StoredSession};
 use wardian_vocabulary::units::ByteCount;
 
 /// The time that a worker has for an order, once it has the guest.
@@ -29,29 +25,6 @@ const TIME: Duration = Duration::from_secs(60);
 
 /// Times that an answer is in memory: as text, as values, and in the answer of the call.
 const COPIES: u64 = 4;
-
-/// The place in a session at which its files are looked at or changed.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum TakenTurn<'a> {
-    Look(&'a SessionLook),
-    Turn(&'a SessionTurn),
-}
-
-impl TakenTurn<'_> {
-    fn head(&self) -> Option<&CheckpointId> {
-        match self {
-            Self::Look(look) => look.head(),
-            Self::Turn(turn) => turn.head().map(|head| &head.id),
-        }
-    }
-
-    async fn packs(&self, caller: &Caller) -> Result<Vec<UnsealedPack>, SessionsError> {
-        match self {
-            Self::Look(look) => look.packs(&caller.memory).await,
-            Self::Turn(turn) => turn.packs(&caller.memory).await,
-        }
-    }
-}
 
 /// An order that a worker has carried out or refused.
 #[derive(Debug)]
@@ -73,7 +46,7 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: TakenTurn<'_>,
+        place: &SessionLook,
         (order, content): (FilesOrder, Option<&SealedContent>),
     ) -> Result<CarriedOut, ServiceError> {
         let mut host = FilesHost::of(&caller.memory);
@@ -108,20 +81,16 @@ impl Service {
         &self,
         caller: &Caller,
         session: &StoredSession,
-        place: TakenTurn<'_>,
+        place: &SessionLook,
     ) -> Result<(HeldGuest, Held), ServiceError> {
         let (spec, held) = self.spec_of(caller, session).await?;
-        let packs = place.packs(caller).await?;
+        let memory = caller.memory.for_states_of(&caller.tenant);
+        let packs = place.packs(&memory).await?;
         let pool = &self.execution.pool;
         if packs.is_empty() {
             return Ok((pool.open(spec), held));
         }
-        let contents = caller.memory.on_thread(move || {
-            let packs = packs.into_iter().map(|pack| PackContent::new(pack.bytes));
-            packs.collect::<io::Result<Vec<_>>>()
-        });
-        let contents = contents.await.map_err(ServiceError::Interrupted)?;
-        Ok((pool.resume(spec, contents.map_err(ServiceError::Unreadable)?), held))
+        Ok((pool.resume(spec, contents_of(packs, &memory).await?), held))
     }
 
     /// The order for the guest of a session.
@@ -133,9 +102,8 @@ impl Service {
         let (planned, begun_with) = self.plan_between(caller, session).await?;
         let mut planned = self.supplies.with_code(caller, planned).await?;
         let layers = self.supplies.layers_of_session(caller, &planned, &begun_with).await?;
-        let image = self
-            .supplies
-            .image_of_session(caller, session.image, |reason| unusable(session, reason));
+        let unusable = |reason: &str| unusable(session, reason);
+        let image = self.supplies.image_of_session(caller, &planned, (session.image, unusable));
         let image = image.await?;
         let blobs = (std::mem::take(&mut planned.blobs), std::mem::take(&mut planned.placed));
         let (limits, _) = planned.limits.split();
@@ -150,7 +118,7 @@ impl Service {
             blobs: mounts,
             hides_modules: false,
             environment: <_>::default(),
-            reproducible: None,
+            reproducible: planned.reproducible,
             counts_fuel: planned.limits.fuel.is_some(),
             limits,
         });

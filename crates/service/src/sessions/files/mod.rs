@@ -37,7 +37,7 @@ impl<'a> SessionFiles<'a> {
         ensure_has(caller, Right::Code)?;
         let store = self.0.sessions().store()?;
         let session = store.find(&caller.tenant, &session_id(id)?).await?;
-        self.0.ensure_not_held(&session.id)?;
+        self.0.ensure_not_held(&session.id).await?;
         Ok(session)
     }
 }

@@ -9,12 +9,12 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
-use crate::sessions::files::guest::{CarriedOut, TakenTurn};
-use crate::sessions::order::workspace_of;
+use crate::sessions::files::guest::CarriedOut;
+use crate::sessions::setup::workspace_of;
 use crate::sessions::views::wait_of;
 use crate::transfers::TransferPermit;
 use crate::transfers::download::{BlobBytes, DOWNLOAD_MEMORY, PIECE};
-use wardian_dispatch::{CheckedPayload, HeldGuest};
+use wardian_dispatch::CheckedPayload;
 use wardian_formats::job::session::files::{
     FilesAnswer, FilesOrder, FilesPage, ListedFile, ListedFiles, MAX_LISTED, is_file_path,
 };
@@ -127,10 +127,11 @@ impl SessionFiles<'_> {
         if !is_file_path(path) {
             return Err(FilesError::Path.into());
         }
-        let permit = self.0.transfers.begin_other_download()?;
-        caller.memory.reserve(DOWNLOAD_MEMORY)?;
         let order = FilesOrder::Read { path: path.to_owned() };
         let (_look, done) = Box::pin(self.look(caller, id, wait_ms, order)).await?;
+        // A read that waits for its session keeps nobody from a transfer.
+        let permit = self.0.transfers.begin_other_download()?;
+        caller.memory.reserve(DOWNLOAD_MEMORY)?;
         let content = match (done.answer, done.host.content()) {
             (FilesAnswer::Read { .. }, Some(content)) => content,
             (answer, _) => return Err(refused(&answer, path, &self.find(caller, id).await?)),
@@ -160,15 +161,18 @@ impl SessionFiles<'_> {
         let session = self.find(caller, id).await?;
         let room = self.0.sessions();
         let look = room.store()?.look(&caller.tenant, &session.id, wait_of(wait_ms)).await?;
-        let place = TakenTurn::Look(&look);
-        let done = self.0.order_files(caller, &session, place, (order, None)).await;
+        let done = self.0.order_files(caller, &session, &look, (order, None)).await;
         let mut done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
-        let guest: Option<HeldGuest> = done.guest.take();
-        if let (Some(guest), Some(head)) = (guest, look.head()) {
-            let memory = done.finished.outcome.usage.memory_peak;
-            room.guests().put(session.id.clone(), head.clone(), guest, memory);
-        }
+        self.keep_guest(&look, &mut done);
         Ok((look, done))
+    }
+
+    /// Keeps the guest of an order that has changed nothing, for the next cell.
+    pub(super) fn keep_guest(&self, look: &SessionLook, done: &mut CarriedOut) {
+        if let (Some(guest), Some(head)) = (done.guest.take(), look.head()) {
+            let memory = done.finished.outcome.usage.memory_peak;
+            self.0.sessions().guests().put(look.session().clone(), head.clone(), guest, memory);
+        }
     }
 }
 

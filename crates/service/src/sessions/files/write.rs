@@ -1,27 +1,38 @@
 //! Writes and removes files of a session: each change is a cell of its own, without a program.
+//!
+//! INVARIANT(refused-changes-leave-nothing): a change that is refused for what is in the workspace uses no
+//! number, leaves no cell and no other state, and the guest that a worker keeps is as before.
+
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tracing::warn;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::sessions::cell::{description_of, too_long};
 use crate::sessions::files::SessionFiles;
 use crate::sessions::files::error::FilesError;
-use crate::sessions::files::guest::{CarriedOut, TakenTurn};
+use crate::sessions::files::guest::CarriedOut;
 use crate::sessions::files::read::refused;
-use crate::sessions::order::workspace_of;
+use crate::sessions::setup::{setup_of, workspace_of};
+use crate::sessions::turns::end_turn::{description_of, too_long};
 use crate::sessions::views::{checkpoint_id, wait_of};
 use crate::transfers::TransferPermit;
 use crate::transfers::upload::UPLOAD_MEMORY;
 use wardian_dispatch::{CheckedPack, FileDraft, NotParked, SealedContent};
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, is_file_path};
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
-use wardian_sessions::{CellEnd, SessionTurn, SessionsError, StoredSession, TurnRequest};
+use wardian_sessions::{
+    CellEnd, SessionLook, SessionTurn, SessionsError, StoredSession, TurnRequest,
+};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{CheckpointId, WorkspacePath};
 use wardian_vocabulary::units::ByteCount;
+
+/// How long an upload waits for its session at most that holds more memory than its tenant's waiting uploads
+/// may.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
 
 /// When a file of a session is changed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -54,18 +65,31 @@ pub struct FileUpload {
     path: WorkspacePath,
     announced: ByteCount,
     draft: FileDraft,
+    /// How long the call may wait for its session yet.
+    wait: Duration,
     /// Keeps the charge.
-    _memory: CallMemory,
-    _permit: TransferPermit,
+    memory: CallMemory,
+    permit: TransferPermit,
+}
+
+/// A change of a file that is not carried out yet.
+struct Change {
+    files: FilesOrder,
+    path: String,
+    /// What people read in the list of cells.
+    note: String,
+    content: Option<SealedContent>,
+    if_checkpoint: Option<CheckpointId>,
 }
 
 impl SessionFiles<'_> {
-    /// Begins to take the content of a file of this length, after everything that would be refused later.
+    /// Begins to take the content of a file of this length, after everything that would be refused later. If
+    /// the call may wait for a cell that runs, it does so here, where it holds nothing yet.
     ///
     /// # Errors
     ///
-    /// The tenant has no such session, the path is malformed, the content does not fit into the workspace,
-    /// the session is not where it is expected to be, or the server is busy.
+    /// The tenant has no such session, the session is reproducible, the path is malformed, the content does
+    /// not fit into the workspace, the session is not where it is expected to be, or the server is busy.
     pub async fn begin(
         &self,
         caller: &Caller,
@@ -75,6 +99,7 @@ impl SessionFiles<'_> {
     ) -> Result<FileUpload, ServiceError> {
         let path = WorkspacePath::parse(path).map_err(FilesError::WritePath)?;
         let session = self.find(caller, id).await?;
+        refuse_reproducible(&session, path.as_str())?;
         let (expected, limit) = (expected_by(order)?, workspace_of(&session)?);
         if expected.is_some() && expected != session.head {
             return Err(SessionsError::Conflict { head: session.head }.into());
@@ -82,12 +107,23 @@ impl SessionFiles<'_> {
         if announced > limit {
             return Err(FilesError::TooLarge { size: announced, limit }.into());
         }
+        let room = caller.memory.budget().most_of_states().as_u64();
+        let limit = ByteCount::bytes(room.saturating_sub(UPLOAD_MEMORY.as_u64()));
+        if announced > limit {
+            return Err(FilesError::NotReceivable { size: announced, limit }.into());
+        }
+        let (mut wait, begun) = (wait_of(order.wait_ms), Instant::now());
+        if !wait.is_zero() {
+            let look = self.0.sessions().store()?.look(&caller.tenant, &session.id, wait).await?;
+            ensure_at(&look, expected.as_ref())?;
+            wait = wait.saturating_sub(begun.elapsed());
+        }
         let permit = self.0.transfers.begin_other_upload()?;
-        let memory = caller.memory.clone();
+        let memory = caller.memory.for_states_of(&caller.tenant);
         memory.reserve(UPLOAD_MEMORY)?;
         memory.reserve(announced)?;
         let draft = FileDraft::begin().map_err(ServiceError::Unreadable)?;
-        Ok(FileUpload { session, path, announced, draft, _memory: memory, _permit: permit })
+        Ok(FileUpload { session, path, announced, draft, wait, memory, permit })
     }
 
     /// Writes a file whose content has come. When this returns, it is durable.
@@ -103,17 +139,23 @@ impl SessionFiles<'_> {
         upload: FileUpload,
         order: ChangeOrder<'_>,
     ) -> Result<FileChange, ServiceError> {
-        let FileUpload { session, path, announced, draft, .. } = &upload;
-        if draft.size() != *announced {
-            return Err(FilesError::WrongLength { announced: *announced }.into());
+        let FileUpload { session, path, announced, draft, wait, memory, permit } = upload;
+        if draft.size() != announced {
+            return Err(FilesError::WrongLength { announced }.into());
         }
-        let (session, shown) = (session.clone(), path.to_string());
-        let files = FilesOrder::Write { path: path.clone() };
-        let note = format!("# wrote {shown} ({announced})");
-        let FileUpload { draft, _memory, _permit, .. } = upload;
-        let content = draft.finish().map_err(ServiceError::Unreadable)?;
-        let change = self.change(caller, (&session, order, note), (files, shown), Some(content));
-        Box::pin(change).await
+        let content = Some(draft.finish().map_err(ServiceError::Unreadable)?);
+        // The content has come. What may have to wait from now on is bounded for each tenant.
+        drop(permit);
+        let may_wait = memory.begin_waiting(&caller.tenant).is_ok();
+        let wait = if may_wait { wait } else { wait.min(SHORT_WAIT) };
+        let store = self.0.sessions().store()?;
+        let look = store.look(&caller.tenant, &session.id, wait).await;
+        memory.end_waiting();
+        let path_text = path.to_string();
+        let note = format!("# wrote {path_text} ({announced})");
+        let (files, if_checkpoint) = (FilesOrder::Write { path }, expected_by(order)?);
+        let change = Change { files, path: path_text, note, content, if_checkpoint };
+        Box::pin(self.change(caller, &session, look?, change)).await
     }
 
     /// Removes a file, a link or an empty folder of a session. When this returns, that is durable.
@@ -132,48 +174,56 @@ impl SessionFiles<'_> {
             return Err(FilesError::Path.into());
         }
         let session = self.find(caller, id).await?;
-        let files = FilesOrder::Remove { path: path.to_owned() };
+        refuse_reproducible(&session, path)?;
+        let (wait, if_checkpoint) = (wait_of(order.wait_ms), expected_by(order)?);
+        let look = self.0.sessions().store()?.look(&caller.tenant, &session.id, wait).await?;
+        let path = path.to_owned();
+        let files = FilesOrder::Remove { path: path.clone() };
         let note = format!("# removed {}", path.escape_debug());
-        let change = self.change(caller, (&session, order, note), (files, path.to_owned()), None);
-        Box::pin(change).await
+        let change = Change { files, path, note, content: None, if_checkpoint };
+        Box::pin(self.change(caller, &session, look, change)).await
     }
 
-    /// Carries out a change as a cell, whose source is a note for people.
+    /// Carries out a change. Only one that was carried out becomes a cell, whose source is a note for people.
     async fn change(
         &self,
         caller: &Caller,
-        (session, order, source): (&StoredSession, ChangeOrder<'_>, String),
-        (files, path): (FilesOrder, String),
-        content: Option<SealedContent>,
+        session: &StoredSession,
+        look: SessionLook,
+        change: Change,
     ) -> Result<FileChange, ServiceError> {
-        let (room, wait) = (self.0.sessions(), wait_of(order.wait_ms));
-        let if_checkpoint = expected_by(order)?;
-        let request = TurnRequest { source, if_checkpoint, wait };
-        let turn = room.store()?.take_turn(&caller.tenant, &session.id, request).await?;
-        let (cell, size) = (turn.number(), content.as_ref().map(SealedContent::size));
+        let Change { files, path, note, content, if_checkpoint } = change;
+        ensure_at(&look, if_checkpoint.as_ref())?;
+        let (room, size) = (self.0.sessions(), content.as_ref().map(SealedContent::size));
         let order = (files, content.as_ref());
-        let done = self.0.order_files(caller, session, TakenTurn::Turn(&turn), order).await;
-        let (replaced, done) = match done {
-            Ok(CarriedOut { answer: FilesAnswer::Written { replaced }, .. }) => (replaced, done?),
-            Ok(CarriedOut { answer: FilesAnswer::Removed, .. }) => (true, done?),
-            Ok(CarriedOut { answer, .. }) => {
-                leave(turn).await;
-                return Err(refused(&answer, &path, session));
-            }
-            Err(error) => {
-                leave(turn).await;
-                return Err(room.note_damage(caller, &session.id, error));
+        let done = self.0.order_files(caller, session, &look, order).await;
+        let mut done = done.map_err(|error| room.note_damage(caller, &session.id, error))?;
+        let replaced = match done.answer {
+            FilesAnswer::Written { replaced } => replaced,
+            FilesAnswer::Removed => true,
+            ref answer => {
+                let refused = refused(answer, &path, session);
+                // A guest that is kept for another reason may have changed.
+                if matches!(done.finished.pack, Some(Err(NotParked::Unchanged))) {
+                    self.keep_guest(&look, &mut done);
+                }
+                return Err(refused);
             }
         };
         let CarriedOut { mut finished, guest, host: _host, .. } = done;
+        let pack = pack_of(finished.pack.take())?;
+        let request = TurnRequest { source: note, if_checkpoint, wait: Duration::ZERO };
+        let turn = look.begin_change(request).await?;
+        let cell = turn.number();
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
-        let at = keep(turn, finished.pack.take(), most).await?;
+        let at = keep(turn, pack, most).await?;
         if let Some(guest) = guest {
             let memory = finished.outcome.usage.memory_peak;
             room.guests().put(session.id.clone(), at.clone(), guest, memory);
         }
-        let (checkpoint, state, reason) = (Some(at), CellFate::Kept, None);
-        let session = SessionResult { id: session.id.clone(), cell, checkpoint, state, reason };
+        let (id, checkpoint, state) = (session.id.clone(), Some(at), CellFate::Kept);
+        let session =
+            SessionResult { id, cell, checkpoint, state, reason: None, state_digest: None };
         let size_bytes = size.map(ByteCount::as_u64);
         Ok(FileChange { path, size_bytes, replaced, session })
     }
@@ -200,25 +250,44 @@ fn expected_by(order: ChangeOrder<'_>) -> Result<Option<CheckpointId>, ServiceEr
     order.if_checkpoint.map(checkpoint_id).transpose()
 }
 
+/// Refuses a change of a session that is at another checkpoint than the caller expects.
+fn ensure_at(look: &SessionLook, expected: Option<&CheckpointId>) -> Result<(), SessionsError> {
+    if expected.is_none() || expected == look.head() {
+        return Ok(());
+    }
+    Err(SessionsError::Conflict { head: look.head().cloned() })
+}
+
+/// Refuses a change of which the record of a session would say nothing.
+fn refuse_reproducible(session: &StoredSession, path: &str) -> Result<(), ServiceError> {
+    match setup_of(session)?.reproducible {
+        Some(_) => Err(FilesError::Reproducible { path: path.to_owned() }.into()),
+        None => Ok(()),
+    }
+}
+
+/// The state after a change, if it can be kept.
+fn pack_of(pack: Option<Result<CheckedPack, NotParked>>) -> Result<CheckedPack, FilesError> {
+    let reason = match pack {
+        Some(Ok(pack)) => return Ok(pack),
+        Some(Err(not_parked)) => not_parked.to_string(),
+        None => "the state after it could not be saved".to_owned(),
+    };
+    Err(FilesError::NotKept { reason })
+}
+
 /// Keeps the state after a change.
 async fn keep(
     turn: SessionTurn,
-    pack: Option<Result<CheckedPack, NotParked>>,
+    pack: CheckedPack,
     most: ByteCount,
 ) -> Result<CheckpointId, ServiceError> {
-    let reason = match pack {
-        None => "the state after it could not be saved".to_owned(),
-        Some(Err(not_parked)) => not_parked.to_string(),
-        Some(Ok(pack)) => match too_long(&turn, &pack, most).await {
-            None => {
-                let description = description_of(&turn, &pack.facts);
-                return Ok(turn.commit_change(description, pack.bytes, CellEnd::default()).await?);
-            }
-            Some(reason) => reason,
-        },
-    };
-    leave(turn).await;
-    Err(FilesError::NotKept { reason }.into())
+    if let Some(reason) = too_long(&turn, &pack, most).await {
+        leave(turn).await;
+        return Err(FilesError::NotKept { reason }.into());
+    }
+    let description = description_of(&turn, &pack.facts);
+    Ok(turn.commit_change(description, pack.bytes, CellEnd::default()).await?)
 }
 
 /// Leaves the session where it was.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
+use crate::sessions::kept_cells::long_result::NotKept;
 use crate::sessions::notebook::download::mark_of;
 use crate::sessions::notebook::pictures::BlobFate;
 use crate::sessions::views::CellView;
@@ -21,6 +22,7 @@ struct ShownResult {
     logs_preview: String,
     display: Vec<DisplayedObject>,
     error: Option<ShownError>,
+    left_out: NotKept,
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,7 +148,7 @@ fn shown_result(result: Option<&RawValue>) -> ShownResult {
 
 /// What a cell printed, displayed, returned and raised.
 fn outputs_of(cell: &ShownCell, fates: &mut Iter<'_, BlobFate>, mark: &str) -> Vec<NotebookOutput> {
-    let ShownResult { output, logs_preview, display, error } = &cell.result;
+    let ShownResult { output, logs_preview, display, error, left_out } = &cell.result;
     let mut outputs = Vec::new();
     if !logs_preview.is_empty() {
         let told = json!({ "output_type": "stream", "name": "stdout", "text": logs_preview });
@@ -154,6 +156,13 @@ fn outputs_of(cell: &ShownCell, fates: &mut Iter<'_, BlobFate>, mark: &str) -> V
     }
     for object in display {
         add_displayed(&mut outputs, object, fates, mark);
+    }
+    if !left_out.is_empty() {
+        outputs.push(NotebookOutput::Told(json!({
+            "output_type": "display_data",
+            "data": { "text/plain": left_out.sentence() },
+            "metadata": { "wardian_left_out": left_out },
+        })));
     }
     if let Some(value) = output {
         outputs.push(NotebookOutput::Told(json!({
@@ -306,6 +315,19 @@ mod tests {
         assert_eq!(*data[2], json!({ "text/plain": "Plot" }));
         assert_eq!(*data[3], json!({ "text/plain": sentence }));
         assert_eq!(outputs.len(), 4);
+    }
+
+    #[test]
+    fn a_notebook_says_what_was_not_kept() {
+        let result = r#"{"output": {"result": 3}, "display": [{"text/plain": {"text": "x"}}],
+            "left_out": {"items": 2, "bytes": 90000}}"#;
+        let notebook = notebook(vec![cell(1, Some("x"), result)], None, &[]);
+        let outputs = notebook["cells"][0]["outputs"].as_array().unwrap();
+        let kinds: Vec<&Value> = outputs.iter().map(|output| &output["output_type"]).collect();
+        assert_eq!(kinds, ["display_data", "display_data", "execute_result"]);
+        let sentence = outputs[1]["data"]["text/plain"].as_str().unwrap();
+        assert!(sentence.starts_with("2 items of 90000 bytes were not kept"), "{sentence}");
+        assert_eq!(outputs[1]["metadata"]["wardian_left_out"]["items"], 2);
     }
 
     #[test]

@@ -1,11 +1,14 @@
-//! The cells of a session as a notebook that a client downloads.
+//! Notebooks: the cells of a session as one that a client downloads, and a session of the cells of one.
 //!
 //! The format is nbformat 4.5 of the Jupyter project: `nbformat.readthedocs.io`. The text of a notebook has
 //! marks in the places of pictures, which are read from the store of blobs while the notebook is sent.
 
 mod cells;
 pub(crate) mod download;
+pub(crate) mod imported;
 mod pictures;
+mod programs;
+pub(crate) mod stored_cells;
 
 use data_encoding::HEXLOWER;
 

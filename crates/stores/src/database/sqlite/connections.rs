@@ -146,6 +146,8 @@ fn pool_of(connections: u32) -> SqlitePoolOptions {
         .max_connections(connections)
         .idle_timeout(None)
         .max_lifetime(None)
+        // A file in this process does not go away, and each test is a way to another thread and back.
+        .test_before_acquire(false)
         .after_release(|connection, _| Box::pin(settle(connection)))
 }
 

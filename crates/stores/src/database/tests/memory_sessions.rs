@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::cell_bytes;
 use crate::sessions::*;
-use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// The tables of sessions. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +21,7 @@ struct Tables {
     sessions: BTreeMap<SessionId, Session>,
     packs: BTreeMap<PackId, Pack>,
     life: Option<ServerLife>,
+    has_had_sessions: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -263,6 +264,7 @@ impl SessionRows for MemorySessions {
             return Err(DatabaseError::failed("there is a session of this id"));
         }
         tables.sessions.insert(new.id.clone(), session);
+        tables.has_had_sessions = true;
         Ok(true)
     }
 
@@ -272,7 +274,7 @@ impl SessionRows for MemorySessions {
         from: (&SessionId, &CheckpointId),
         forks: &[NewFork],
         now_ms: u64,
-        most: u64,
+        ForkRoom { sessions: most, bytes }: ForkRoom,
     ) -> Result<Forked, DatabaseError> {
         let mut tables = self.0.lock();
         let room = most.saturating_sub(tables.open(tenant, now_ms));
@@ -283,20 +285,32 @@ impl SessionRows for MemorySessions {
         };
         let Some(checkpoint) = parent.checkpoint(from.1) else { return Ok(Forked::NoCheckpoint) };
         let forks = at_most(forks.iter(), room);
-        for fork in &forks {
+        for (made, fork) in forks.iter().enumerate() {
             let keys = fork.keys.iter().map(|key| (key.origin.clone(), key.wrapped.clone()));
-            let made = StoredCheckpoint {
+            let forked = StoredCheckpoint {
                 parent: None,
                 name: None,
                 made_ms: now_ms,
                 ..checkpoint.clone()
             };
+            let has_ended = |cell: &StoredCell| {
+                fork.own.has_cells
+                    && cell.number <= checkpoint.id.cell()
+                    && matches!(cell.state, CellState::Kept | CellState::RolledBack)
+            };
+            let cells = parent.cells.iter().filter(|(_, cell)| has_ended(cell));
+            let own = cells
+                .clone()
+                .map(|(_, cell)| cell_bytes(cell.source.as_deref(), cell.result.as_deref()));
+            if fork.own.has_cells && tables.bytes(tenant) + own.sum::<u64>() > bytes {
+                return Ok(Forked::Full(made));
+            }
             let mut session = Session {
                 must_reseed: true,
                 keys: keys.collect(),
-                cells: BTreeMap::new(),
+                cells: cells.map(|(number, cell)| (*number, cell.clone())).collect(),
                 parked: None,
-                checkpoints: [(checkpoint.id.cell(), made)].into(),
+                checkpoints: [(checkpoint.id.cell(), forked)].into(),
                 ..parent.clone()
             };
             session.row = StoredSession {
@@ -308,6 +322,7 @@ impl SessionRows for MemorySessions {
                     session: from.0.clone(),
                     checkpoint: from.1.clone(),
                 }),
+                setup: fork.own.setup.clone().unwrap_or_else(|| parent.row.setup.clone()),
                 ..parent.row.clone()
             };
             session.use_at(now_ms);
@@ -437,6 +452,12 @@ impl SessionRows for MemorySessions {
         let mut due: Vec<&Session> = due.collect();
         due.sort_by_key(|one| (one.row.expires_ms, one.row.id.clone()));
         Ok(at_most(due.into_iter().map(|one| (one.tenant.clone(), one.row.id.clone())), limit))
+    }
+
+    async fn images(&self) -> Result<BTreeSet<Digest>, DatabaseError> {
+        let tables = self.0.lock();
+        let open = tables.sessions.values().filter(|one| one.is_open());
+        Ok(open.map(|one| one.row.image).collect())
     }
 
     async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError> {
@@ -619,6 +640,14 @@ impl SessionCells for MemorySessions {
         Ok(cell.map(|cell| cell.state = CellState::Waiting).is_some())
     }
 
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError> {
+        let mut tables = self.0.lock();
+        if let Some(one) = tables.sessions.get_mut(session).filter(|one| one.is_open()) {
+            one.use_at(now_ms);
+        }
+        Ok(())
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,
@@ -744,6 +773,10 @@ impl SessionCheckpoints for MemorySessions {
     async fn known_packs(&self, packs: &[PackId]) -> Result<Vec<PackId>, DatabaseError> {
         let tables = self.0.lock();
         Ok(packs.iter().filter(|pack| tables.packs.contains_key(pack)).cloned().collect())
+    }
+
+    async fn has_had_sessions(&self) -> Result<bool, DatabaseError> {
+        Ok(self.0.lock().has_had_sessions)
     }
 }
 

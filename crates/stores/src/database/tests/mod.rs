@@ -183,6 +183,7 @@ pub(crate) fn record(owner: &str, number: u64) -> RunRecord {
         output_blobs_total: 0,
         log: RecordedLog::default(),
         network: None,
+        tool_calls: Vec::new(),
         cached: false,
     }
 }

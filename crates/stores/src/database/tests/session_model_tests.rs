@@ -15,7 +15,7 @@ use wardian_vocabulary::ids::CheckpointId;
 #[derive(Debug, Clone)]
 enum Step {
     Create { tenant: u8, most: u64 },
-    Fork { tenant: u8, session: u8, checkpoint: usize, forks: u8, most: u64 },
+    Fork { tenant: u8, session: u8, checkpoint: usize, forks: u8, room: (u64, bool) },
     Begin { tenant: u8, session: u8, expected: Option<usize>, is_tight: bool },
     Commit { session: u8, is_delta: bool, is_stale: bool, is_tight: bool },
     Park { session: u8, is_delta: bool, is_tight: bool },
@@ -44,9 +44,9 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (tenant.clone(), few.clone())
             .prop_map(|(tenant, most)| Step::Create { tenant, most }),
         2 => (tenant.clone(), session.clone(), checkpoint.clone(),
-              1_u8..3, few.clone()).prop_map(
-            |(tenant, session, checkpoint, forks, most)| {
-                Step::Fork { tenant, session, checkpoint, forks, most }
+              1_u8..3, (few.clone(), prop::bool::weighted(0.3))).prop_map(
+            |(tenant, session, checkpoint, forks, room)| {
+                Step::Fork { tenant, session, checkpoint, forks, room }
             }
         ),
         9 => (tenant.clone(), session.clone(), prop::option::weighted(0.2, checkpoint.clone()),
@@ -115,6 +115,22 @@ impl Known {
         CellCommit { checkpoint: CheckpointId::new(cell.number, &made), description, ..commit }
     }
 
+    /// The next forks. Some have a setup and the cells of their own.
+    fn forks(&self, forks: u8) -> Vec<NewFork> {
+        let key =
+            |origin: u8| WrappedKey { origin: session_id(origin), wrapped: format!("{origin}") };
+        let fork = |id: u8| NewFork {
+            id: session_id(id),
+            own: ForkParts {
+                setup: id.is_multiple_of(3).then(|| format!("{{\"fork\": {id}}}")),
+                has_cells: id.is_multiple_of(2),
+            },
+            // As many as a fork of forks may need.
+            keys: (0..self.next).chain([id]).map(key).collect(),
+        };
+        (self.next..self.next + forks).map(fork).collect()
+    }
+
     fn pack(&self, number: usize) -> PackId {
         let none = || PackId { origin: session_id(0), checkpoint: self.checkpoint(number) };
         let place = number.checked_rem(self.packs.len());
@@ -151,18 +167,11 @@ async fn answer(store: &dyn SessionStore, known: &Known, step: &Step) -> String 
             let new = new_session(owner(tenant), known.next, now);
             format!("{:?}", store.create(&new, most).await.ok())
         }
-        Step::Fork { tenant: of, session, checkpoint, forks, most } => {
-            let key = |origin: u8| WrappedKey {
-                origin: session_id(origin),
-                wrapped: format!("{origin}"),
-            };
-            let session = known.session(session);
-            // As many as a fork of forks may need.
-            let keys = |id| (0..known.next).chain([id]).map(key).collect();
-            let fork = |id| NewFork { id: session_id(id), keys: keys(id) };
-            let new: Vec<NewFork> = (known.next..known.next + forks).map(fork).collect();
+        Step::Fork { tenant: of, session, checkpoint, forks, room: (most, is_tight) } => {
+            let (session, new) = (known.session(session), known.forks(forks));
             let (from, at) = (session_id(session), known.checkpoint(checkpoint));
-            let forked = store.fork(&tenant(owner(of)), (&from, &at), &new, now, most).await;
+            let room = ForkRoom { sessions: most, bytes: if is_tight { 3_000 } else { ROOMY } };
+            let forked = store.fork(&tenant(owner(of)), (&from, &at), &new, now, room).await;
             format!("{:?}", forked.unwrap())
         }
         Step::Commit { session, is_delta, is_stale, is_tight } => {
@@ -238,7 +247,7 @@ async fn answer_of_rest(store: &dyn SessionStore, known: &Known, step: Step) -> 
                 let removed = store.remove(tenant, id, Removal::Expired { now_ms: now }).await;
                 gone.push(removed.unwrap().map(sorted));
             }
-            format!("{due:?} {gone:?}")
+            format!("{due:?} {gone:?} {:?}", store.images().await.unwrap())
         }
         Step::ForgetExpired { ago } => {
             format!("{:?}", store.forget_expired(now.saturating_sub(ago)).await.unwrap())
@@ -255,7 +264,12 @@ async fn answer_of_rest(store: &dyn SessionStore, known: &Known, step: Step) -> 
 
 async fn answer_of_losses(store: &dyn SessionStore, known: &Known, step: Step) -> String {
     match step {
-        Step::Lose { pack } => format!("{:?}", store.lose_pack(&known.pack(pack)).await.unwrap()),
+        Step::Lose { pack } => {
+            // Packs are found to be lost at the start of a server, when no cell runs.
+            let rolled_back = store.roll_back_running().await.unwrap();
+            let lost = store.lose_pack(&known.pack(pack)).await.unwrap();
+            format!("{rolled_back:?} {lost:?}")
+        }
         Step::Settle { pack } => {
             let packs = [known.pack(pack)];
             format!("{:?}", store.settle_packs(&packs).await.unwrap())

@@ -1,5 +1,6 @@
 //! Sessions, their cells, checkpoints and packs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tempfile::TempDir;
@@ -111,12 +112,17 @@ fn numbers(packs: &[PackId]) -> Vec<u32> {
     numbers
 }
 
+/// Room for so many sessions, and for all cells.
+const fn room(sessions: u64) -> ForkRoom {
+    ForkRoom { sessions, bytes: ROOM }
+}
+
 fn fork_of(origin: u8, id: u8) -> NewFork {
     let key = |origin| WrappedKey {
         origin: session_id(origin),
         wrapped: format!("key {origin} for {id}"),
     };
-    NewFork { id: session_id(id), keys: vec![key(origin), key(id)] }
+    NewFork { id: session_id(id), own: ForkParts::default(), keys: vec![key(origin), key(id)] }
 }
 
 #[tokio::test]
@@ -144,7 +150,7 @@ async fn sessions_are_read_as_they_were_made_and_only_by_their_owner() {
         assert_eq!(store.find(&beta, &session_id(1)).await.unwrap(), None, "{name}");
         let cell = new_cell("beta", 1, NOW);
         assert_eq!(store.begin_cell(&cell, ROOM).await.unwrap(), Begun::NotFound, "{name}");
-        let forked = store.fork(&beta, from, &[fork_of(1, 2)], NOW, 9).await.unwrap();
+        let forked = store.fork(&beta, from, &[fork_of(1, 2)], NOW, room(9)).await.unwrap();
         assert_eq!(forked, Forked::NoSession, "{name}");
         let removed = store.remove(&beta, &session_id(1), Removal::Closed).await.unwrap();
         assert_eq!(removed, None, "{name}");
@@ -204,7 +210,7 @@ async fn continued_once_is_told_of_every_state() {
         assert_eq!(states, expected, "{name}");
         // A fork is told, and its origin is not, whichever goes on first.
         let from = (&one, &end.checkpoint);
-        let forked = store.fork(&acme, from, &[fork_of(1, 2), fork_of(1, 3)], NOW, 9).await;
+        let forked = store.fork(&acme, from, &[fork_of(1, 2), fork_of(1, 3)], NOW, room(9)).await;
         assert_eq!(forked.unwrap(), Forked::Done(2), "{name}");
         assert!(begin(&*store, &new_cell("acme", 2, NOW)).await.must_reseed, "{name}");
         assert!(!begin(&*store, &cell).await.must_reseed, "{name}");
@@ -271,6 +277,39 @@ async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
 }
 
 #[tokio::test]
+async fn forks_that_have_cells_count_them_once_more() {
+    for (name, store, _folder) in stores().await {
+        let (acme, one) = (tenant("acme"), session_id(1));
+        store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
+        run(&*store, 1, false).await;
+        let (at, _) = run(&*store, 1, true).await;
+        run(&*store, 1, true).await;
+        let used = async || store.usage(&acme, NOW).await.unwrap().bytes;
+        let with_cells = |id| {
+            let own = ForkParts { setup: None, has_cells: true };
+            NewFork { own, ..fork_of(1, id) }
+        };
+        let before = used().await;
+        let forked = store.fork(&acme, (&one, &at), &[with_cells(2)], NOW, room(9)).await;
+        assert_eq!(forked.unwrap(), Forked::Done(1), "{name}");
+        let all = store.cells(&session_id(2), 0, 9).await.unwrap();
+        assert_eq!(all, store.cells(&one, 0, 2).await.unwrap(), "{name}");
+        // There is room for one more.
+        let own = used().await - before;
+        let tight = ForkRoom { sessions: 9, bytes: before + 2 * own };
+        let forks = [with_cells(3), with_cells(4)];
+        let forked = store.fork(&acme, (&one, &at), &forks, NOW, tight).await.unwrap();
+        assert_eq!(forked, Forked::Full(1), "{name}");
+        let forked = store.fork(&acme, (&one, &at), &[fork_of(1, 5)], NOW, tight).await.unwrap();
+        assert_eq!(forked, Forked::Done(1), "one without cells: {name}");
+        store.remove(&acme, &session_id(2), Removal::Closed).await.unwrap();
+        store.remove(&acme, &session_id(3), Removal::Closed).await.unwrap();
+        store.remove(&acme, &session_id(5), Removal::Closed).await.unwrap();
+        assert_eq!(used().await, before, "{name}");
+    }
+}
+
+#[tokio::test]
 async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
     for (name, store, _folder) in stores().await {
         let (acme, one, two) = (tenant("acme"), session_id(1), session_id(2));
@@ -279,10 +318,11 @@ async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
         let (second, _) = run(&*store, 1, true).await;
         run(&*store, 1, true).await;
         let forks = [fork_of(1, 2), fork_of(1, 3)];
-        let forked = store.fork(&acme, (&one, &second), &forks, NOW, 2).await.unwrap();
+        let forked = store.fork(&acme, (&one, &second), &forks, NOW, room(2)).await.unwrap();
         assert_eq!(forked, Forked::Done(1), "{name}");
         let none = CheckpointId::new(2, &digest("none"));
-        let forked = store.fork(&acme, (&one, &none), &[fork_of(1, 3)], NOW, 9).await.unwrap();
+        let forked =
+            store.fork(&acme, (&one, &none), &[fork_of(1, 3)], NOW, room(9)).await.unwrap();
         assert_eq!(forked, Forked::NoCheckpoint, "{name}");
         let found = store.find(&acme, &two).await.unwrap().unwrap();
         assert_eq!((found.cells, found.head), (2, Some(second.clone())), "{name}");
@@ -318,6 +358,10 @@ async fn a_fork_keeps_what_it_needs_when_its_origin_is_closed() {
         assert_eq!(gone.len(), 1, "{name}");
         assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
         assert_eq!(store.known_packs(&gone).await.unwrap(), [], "{name}");
+        assert!(store.has_had_sessions().await.unwrap(), "{name}");
+    }
+    for (name, store, _folder) in stores().await {
+        assert!(!store.has_had_sessions().await.unwrap(), "{name}");
     }
 }
 
@@ -474,24 +518,30 @@ async fn sessions_end_by_their_last_use_and_by_their_age() {
     for (name, store, _folder) in stores().await {
         let (acme, one) = (tenant("acme"), session_id(1));
         store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
-        for used in [900, 1_800, 2_700, 3_600, 4_500] {
+        for used in [900, 2_700, 4_500] {
             begin(&*store, &new_cell("acme", 1, NOW + used)).await;
+            store.use_session(&one, NOW + used + 900).await.unwrap();
         }
         let end = NOW + MAX_AGE;
+        let images = BTreeSet::from([digest("image")]);
         assert_eq!(store.due(end - 1, 9).await.unwrap(), [], "{name}");
         let early = Removal::Expired { now_ms: end - 1 };
         assert_eq!(store.remove(&acme, &one, early).await.unwrap(), None, "{name}");
         assert_eq!(store.due(end, 9).await.unwrap(), [(acme.clone(), one.clone())], "{name}");
+        assert_eq!(store.images().await.unwrap(), images, "until it has ended: {name}");
         let begun = store.begin_cell(&new_cell("acme", 1, end), ROOM).await.unwrap();
         assert_eq!(begun, Begun::Expired { at_ms: end }, "{name}");
         let due = Removal::Expired { now_ms: end };
         assert_eq!(store.remove(&acme, &one, due).await.unwrap(), Some(vec![]), "{name}");
         assert_eq!(store.remove(&acme, &one, due).await.unwrap(), None, "{name}");
+        assert!(store.images().await.unwrap().is_empty(), "{name}");
         assert_eq!(store.keys(&one).await.unwrap(), [], "{name}");
         assert_eq!(store.cells(&one, 0, 9).await.unwrap(), [], "{name}");
         assert_eq!(store.usage(&acme, NOW).await.unwrap(), SessionUsage::default(), "{name}");
         let found = store.find(&acme, &one).await.unwrap().unwrap();
         assert_eq!((found.state, found.expires_ms), (SessionState::Expired, end), "{name}");
+        store.use_session(&one, end).await.unwrap();
+        assert_eq!(store.find(&acme, &one).await.unwrap(), Some(found), "{name}");
         // Also if the clock goes back.
         let begun = store.begin_cell(&new_cell("acme", 1, NOW), ROOM).await.unwrap();
         assert_eq!(begun, Begun::Expired { at_ms: end }, "{name}");
@@ -545,7 +595,7 @@ async fn the_callers_of_sessions_that_may_have_gone_back_are_told_once() {
         begin(&*store, &NewCell { if_checkpoint: Some(head(3)), ..cell(3) }).await;
         // One that is restored or forked.
         let fork = (&session_id(4), &head(4));
-        store.fork(&tenant("acme"), fork, &[fork_of(4, 5)], later, 9).await.unwrap();
+        store.fork(&tenant("acme"), fork, &[fork_of(4, 5)], later, room(9)).await.unwrap();
         let told = store.begin_cell(&cell(5), ROOM).await.unwrap();
         assert_eq!(told, Begun::MayHaveGoneBack { head: Some(head(4)) }, "{name}");
         restored(&*store, 4, later).await;
@@ -605,7 +655,7 @@ async fn a_pack_stays_without_which_a_fork_has_no_state() {
         store.create(&new_session("acme", 1, NOW), 9).await.unwrap();
         let (first, _) = run(&*store, 1, false).await;
         let from = (&session_id(1), &first);
-        store.fork(&tenant("acme"), from, &[fork_of(1, 2)], NOW, 9).await.unwrap();
+        store.fork(&tenant("acme"), from, &[fork_of(1, 2)], NOW, room(9)).await.unwrap();
         let pack = PackId { origin: session_id(1), checkpoint: first.clone() };
         assert!(!store.lose_pack(&pack).await.unwrap(), "{name}");
         assert_eq!(store.chain(&session_id(2), &first).await.unwrap().len(), 1, "{name}");

@@ -5,16 +5,14 @@ use async_trait::async_trait;
 use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::cell_rows::{
-    Ending, add_cell, add_checkpoint, add_pack, end_cell, find_head, find_parked, find_waiting,
-    give_up,
+    BEFORE_CELL, SessionBefore, add_cell, end_cell, find_head, find_parked, find_unended,
+    find_waiting, give_up, roll_back,
 };
 use crate::database::sqlite::sessions::columns::{
     self, CellColumns, OPEN, checkpoint_id, parsed, small,
 };
-use crate::database::sqlite::sessions::packs::{release, thin_out};
-use crate::database::sqlite::sessions::parts::{
-    bytes_of, forget_loss, owner_and_head, use_session,
-};
+use crate::database::sqlite::sessions::packs::{release, remove_surplus};
+use crate::database::sqlite::sessions::parts::{bytes_of, forget_loss, head_of_open, use_session};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     AnsweredCell, CellEnd, CellState, NewCell, PackId, StoredCell, WaitingCell,
@@ -27,22 +25,18 @@ impl SessionCells for SqliteSessions {
     async fn begin_cell(&self, cell: &NewCell, max_bytes: u64) -> Result<Begun, DatabaseError> {
         let file = if cell.is_settled { &self.file } else { &self.unsynced };
         let mut transaction = file.begin().await?;
-        let found: Option<(String, i64, i64, Option<String>, i64, i64)> = sqlx::query_as(
-            "SELECT state, expires_ms, cells, head, must_reseed, may_have_gone_back FROM sessions \
-             WHERE session_id = $1 AND tenant = $2",
-        )
-        .bind(cell.session.to_string())
-        .bind(cell.tenant.to_string())
-        .fetch_optional(&mut *transaction)
-        .await?;
-        let Some((state, expires, cells, head, must_reseed, has_gone_back)) = found else {
-            return Ok(Begun::NotFound);
-        };
+        let found: Option<SessionBefore> = sqlx::query_as(BEFORE_CELL)
+            .bind(cell.session.to_string())
+            .bind(cell.tenant.to_string())
+            .fetch_optional(&mut *transaction)
+            .await?;
+        let Some(found) = found else { return Ok(Begun::NotFound) };
+        let (state, expires, cells, head, must_reseed, has_gone_back, waiting, runs, bytes) = found;
         if state != OPEN || expires <= number(cell.now_ms) {
             return Ok(Begun::Expired { at_ms: count(expires) });
         }
-        if let Some(waiting) = find_waiting(&mut *transaction, &cell.session).await? {
-            return Ok(Begun::Waits { cell: waiting.number });
+        if let Some(waiting) = waiting {
+            return Ok(Begun::Waits { cell: small(waiting)? });
         }
         let head = checkpoint_id(head.as_deref())?;
         if cell.if_checkpoint.is_some() && cell.if_checkpoint != head {
@@ -53,12 +47,14 @@ impl SessionCells for SqliteSessions {
             transaction.commit().await?;
             return Ok(Begun::MayHaveGoneBack { head });
         }
-        if bytes_of(&mut transaction, cell.tenant.as_str()).await? > number(max_bytes) {
+        if bytes > number(max_bytes) {
             return Ok(Begun::Full);
         }
+        if runs != 0 {
+            give_up(&mut transaction, &cell.session).await?;
+        }
         let next = small(cells.saturating_add(1))?;
-        add_cell(&mut transaction, cell, next).await?;
-        let head = find_head(&mut transaction, &cell.session, head.as_ref()).await?;
+        let head = add_cell(&mut transaction, cell, next, head.as_ref()).await?;
         transaction.commit().await?;
         let must_reseed = must_reseed != 0 && head.is_some();
         Ok(Begun::Cell(Box::new(BegunCell { number: next, head, must_reseed, parked: None })))
@@ -69,38 +65,7 @@ impl SessionCells for SqliteSessions {
         commit: &CellCommit,
         max_bytes: u64,
     ) -> Result<Committed, DatabaseError> {
-        // What is dropped before the commit changes nothing.
-        let mut transaction = self.for_ends().begin().await?;
-        let Some((tenant, head)) = owner_and_head(&mut transaction, &commit.session).await? else {
-            return Ok(Committed::Gone);
-        };
-        if checkpoint_id(head.as_deref())? != commit.head {
-            return Ok(Committed::Gone);
-        }
-        let ending = Ending { commit: Some(commit), ..Ending::of(CellState::Kept, &commit.end) };
-        let cell = (&commit.session, commit.number);
-        let Some(parked) = end_cell(&mut transaction, &tenant, cell, &ending).await? else {
-            return Ok(Committed::Gone);
-        };
-        let session = &commit.session;
-        add_pack(&mut transaction, tenant.as_str(), commit).await?;
-        add_checkpoint(&mut transaction, commit).await?;
-        sqlx::query("UPDATE sessions SET head = $2, must_reseed = $3 WHERE session_id = $1")
-            .bind(session.to_string())
-            .bind(commit.checkpoint.to_string())
-            .bind(i64::from(commit.must_reseed))
-            .execute(&mut *transaction)
-            .await?;
-        use_session(&mut transaction, session, commit.now_ms).await?;
-        let mut removed = thin_out(&mut transaction, session, &commit.checkpoint).await?;
-        if let Some(parked) = parked {
-            release(&mut transaction, parked, &mut removed).await?;
-        }
-        if bytes_of(&mut transaction, tenant.as_str()).await? > number(max_bytes) {
-            return Ok(Committed::Full);
-        }
-        transaction.commit().await?;
-        Ok(Committed::Done(removed))
+        self.end_with_state(commit, None, max_bytes).await
     }
 
     async fn park_cell(
@@ -109,33 +74,7 @@ impl SessionCells for SqliteSessions {
         asked: &str,
         max_bytes: u64,
     ) -> Result<Committed, DatabaseError> {
-        let mut transaction = self.for_ends().begin().await?;
-        let Some((tenant, head)) = owner_and_head(&mut transaction, &commit.session).await? else {
-            return Ok(Committed::Gone);
-        };
-        if checkpoint_id(head.as_deref())? != commit.head {
-            return Ok(Committed::Gone);
-        }
-        let ending = Ending {
-            commit: Some(commit),
-            asked: Some(asked),
-            ..Ending::of(CellState::Waiting, &commit.end)
-        };
-        let cell = (&commit.session, commit.number);
-        let Some(parked) = end_cell(&mut transaction, &tenant, cell, &ending).await? else {
-            return Ok(Committed::Gone);
-        };
-        add_pack(&mut transaction, tenant.as_str(), commit).await?;
-        use_session(&mut transaction, &commit.session, commit.now_ms).await?;
-        let mut removed = Vec::new();
-        if let Some(parked) = parked {
-            release(&mut transaction, parked, &mut removed).await?;
-        }
-        if bytes_of(&mut transaction, tenant.as_str()).await? > number(max_bytes) {
-            return Ok(Committed::Full);
-        }
-        transaction.commit().await?;
-        Ok(Committed::Done(removed))
+        self.end_with_state(commit, Some(asked), max_bytes).await
     }
 
     async fn waiting_cell(
@@ -199,6 +138,15 @@ impl SessionCells for SqliteSessions {
         Ok(suspended.rows_affected() == 1)
     }
 
+    async fn use_session(&self, session: &SessionId, now_ms: u64) -> Result<(), DatabaseError> {
+        let mut transaction = self.for_ends().begin().await?;
+        if head_of_open(&mut transaction, session).await?.is_some() {
+            use_session(&mut transaction, session, now_ms).await?;
+            transaction.commit().await?;
+        }
+        Ok(())
+    }
+
     async fn roll_back_cell(
         &self,
         session: &SessionId,
@@ -206,14 +154,9 @@ impl SessionCells for SqliteSessions {
         end: &CellEnd,
     ) -> Result<Option<Vec<PackId>>, DatabaseError> {
         let mut transaction = self.for_ends().begin().await?;
-        let Some((tenant, _)) = owner_and_head(&mut transaction, session).await? else {
-            return Ok(None);
-        };
-        let ending = Ending { is_waiting_too: true, ..Ending::of(CellState::RolledBack, end) };
         let cell = (session, number_of_cell);
-        let Some(parked) = end_cell(&mut transaction, &tenant, cell, &ending).await? else {
-            return Ok(None);
-        };
+        let Some(unended) = find_unended(&mut transaction, cell).await? else { return Ok(None) };
+        let parked = roll_back(&mut transaction, unended, cell, end).await?;
         let mut removed = Vec::new();
         if let Some(parked) = parked {
             release(&mut transaction, parked, &mut removed).await?;
@@ -251,5 +194,40 @@ impl SessionCells for SqliteSessions {
         .fetch_all(self.file.connections())
         .await?;
         cells.into_iter().map(columns::cell).collect()
+    }
+}
+
+impl SqliteSessions {
+    /// Ends a cell with the state after it, or lets it wait in that state if it has `asked` something.
+    async fn end_with_state(
+        &self,
+        commit: &CellCommit,
+        asked: Option<&str>,
+        max_bytes: u64,
+    ) -> Result<Committed, DatabaseError> {
+        // What is dropped before the commit changes nothing.
+        let mut transaction = self.for_ends().begin().await?;
+        let cell = (&commit.session, commit.number);
+        let Some(unended) = find_unended(&mut transaction, cell).await? else {
+            return Ok(Committed::Gone);
+        };
+        let is_waiting = unended.state == CellState::Waiting.name();
+        if is_waiting || checkpoint_id(unended.head.as_deref())? != commit.head {
+            return Ok(Committed::Gone);
+        }
+        let surplus = end_cell(&mut transaction, &unended, commit, asked).await?;
+        let mut removed = remove_surplus(&mut transaction, &commit.session, surplus).await?;
+        if let Some(parked) = unended.parked(&commit.session)? {
+            release(&mut transaction, parked, &mut removed).await?;
+        }
+        // What was removed counts no more.
+        let most = number(max_bytes);
+        if unended.bytes_with(commit, asked) > most
+            && bytes_of(&mut transaction, &unended.tenant).await? > most
+        {
+            return Ok(Committed::Full);
+        }
+        transaction.commit().await?;
+        Ok(Committed::Done(removed))
     }
 }

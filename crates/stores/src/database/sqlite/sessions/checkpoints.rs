@@ -9,7 +9,7 @@ use crate::database::sqlite::sessions::columns::{
     self, CheckpointColumns, PackColumns, pack_columns, pack_id, select_checkpoints,
 };
 use crate::database::sqlite::sessions::packs::remove_checkpoint;
-use crate::database::sqlite::sessions::parts::{find_checkpoint, owner_and_head, use_session};
+use crate::database::sqlite::sessions::parts::{find_checkpoint, head_of_open, use_session};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{PackId, StoredCheckpoint, StoredPack};
 use crate::sessions::store::{Forgotten, SessionCheckpoints};
@@ -100,7 +100,7 @@ impl SessionCheckpoints for SqliteSessions {
             .fetch_optional(&mut *transaction)
             .await?;
         let Some(origin) = origin else { return Ok(Forgotten::NotFound) };
-        let head = owner_and_head(&mut transaction, session).await?.and_then(|(_, head)| head);
+        let head = head_of_open(&mut transaction, session).await?.flatten();
         if head.as_deref() == Some(checkpoint.as_str()) {
             return Ok(Forgotten::IsHead);
         }
@@ -140,5 +140,11 @@ impl SessionCheckpoints for SqliteSessions {
         let known: Vec<(String, String)> =
             statement.build_query_as().fetch_all(self.file.connections()).await?;
         known.iter().map(|(origin, checkpoint)| pack_id(origin, checkpoint)).collect()
+    }
+
+    async fn has_had_sessions(&self) -> Result<bool, DatabaseError> {
+        // The totals of a tenant stay when its last session has ended.
+        let had = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM session_totals)");
+        Ok(had.fetch_one(self.file.connections()).await?)
     }
 }

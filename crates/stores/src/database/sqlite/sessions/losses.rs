@@ -9,15 +9,15 @@ use crate::database::sqlite::connections::Writing;
 use crate::database::sqlite::file::sync_log;
 use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::sessions::SqliteSessions;
-use crate::database::sqlite::sessions::cell_rows::{Ending, end_cell};
+use crate::database::sqlite::sessions::cell_rows::{find_unended, roll_back};
 use crate::database::sqlite::sessions::columns::{
     self, PackColumns, pack_columns, pack_id, parsed, small,
 };
 use crate::database::sqlite::sessions::packs::release;
-use crate::database::sqlite::sessions::parts::owner_and_head;
+use crate::database::sqlite::sessions::parts::head_of_open;
 use crate::database_error::DatabaseError;
 use crate::sessions::losses::{RARE_USE_MS, ServerLife, SessionLosses, SessionSync};
-use crate::sessions::rows::{CellEnd, CellState, PackId, StoredPack};
+use crate::sessions::rows::{CellEnd, PackId, StoredPack};
 use wardian_vocabulary::ids::{SessionId, TenantId};
 
 /// Marks the sessions of which a loss of power may have undone something: `$1` if that are ends of cells,
@@ -133,9 +133,7 @@ impl SessionLosses for SqliteSessions {
         let lost = lost?;
         let lost_ones: BTreeSet<&PackId> = lost.iter().collect();
         for session in sessions_with(&mut transaction, &lost).await? {
-            let Some((tenant, head)) = owner_and_head(&mut transaction, &session).await? else {
-                continue;
-            };
+            let Some(head) = head_of_open(&mut transaction, &session).await? else { continue };
             let Some(head) = way_back(&mut transaction, &session, head, &lost_ones).await? else {
                 return Ok(false);
             };
@@ -144,7 +142,7 @@ impl SessionLosses for SqliteSessions {
                 .bind(head)
                 .execute(&mut *transaction)
                 .await?;
-            remove_lost(&mut transaction, (&tenant, &session), &lost).await?;
+            remove_lost(&mut transaction, &session, &lost).await?;
         }
         for pack in lost {
             // The next start removes the files.
@@ -222,7 +220,7 @@ async fn way_back(
 /// a state, have left no trace.
 async fn remove_lost(
     transaction: &mut Writing,
-    (tenant, session): (&TenantId, &SessionId),
+    session: &SessionId,
     lost: &[PackId],
 ) -> Result<(), DatabaseError> {
     for pack in lost {
@@ -248,9 +246,10 @@ async fn remove_lost(
             .await?;
         for number_of_cell in waiting {
             let end = CellEnd::default();
-            let ending = Ending { is_waiting_too: true, ..Ending::of(CellState::RolledBack, &end) };
             let cell = (session, small(number_of_cell)?);
-            end_cell(transaction, tenant, cell, &ending).await?;
+            if let Some(unended) = find_unended(transaction, cell).await? {
+                roll_back(transaction, unended, cell, &end).await?;
+            }
         }
     }
     Ok(())

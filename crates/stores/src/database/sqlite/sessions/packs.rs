@@ -3,23 +3,34 @@
 use sqlx::{QueryBuilder, Sqlite, SqlitePool};
 
 use crate::database::sqlite::connections::Writing;
-use crate::database::sqlite::numbers::{count, number};
+use crate::database::sqlite::numbers::count;
 use crate::database::sqlite::sessions::columns::{pack_id, parsed};
 use crate::database::sqlite::sessions::parts::add_bytes;
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{PackId, ParkedBytes};
-use crate::sessions::store::KEPT_NEWEST;
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::ids::SessionId;
 
-/// Removes a pack that neither a checkpoint nor a cell that waits nor a delta needs.
-const RELEASE: &str = "DELETE FROM session_packs AS packs WHERE origin = $1 AND checkpoint = $2 \
-     AND NOT EXISTS (SELECT 1 FROM session_checkpoints AS made \
-      WHERE made.origin = packs.origin AND made.checkpoint = packs.checkpoint) \
-     AND NOT EXISTS (SELECT 1 FROM session_cells AS cells \
-      WHERE cells.session_id = packs.origin AND cells.parked = packs.checkpoint) \
-     AND NOT EXISTS (SELECT 1 FROM session_packs AS deltas \
-      WHERE deltas.base_origin = packs.origin AND deltas.base_checkpoint = packs.checkpoint) \
-     RETURNING checkpoint, tenant, stored, base_origin, base_checkpoint";
+/// Removes the pack `$2` of `$1` that neither a checkpoint nor a cell that waits nor a delta needs.
+macro_rules! release {
+    () => {
+        "DELETE FROM session_packs AS packs WHERE origin = $1 AND checkpoint = $2 \
+         AND NOT EXISTS (SELECT 1 FROM session_checkpoints AS made \
+          WHERE made.origin = packs.origin AND made.checkpoint = packs.checkpoint) \
+         AND NOT EXISTS (SELECT 1 FROM session_cells AS cells \
+          WHERE cells.session_id = packs.origin AND cells.parked = packs.checkpoint) \
+         AND NOT EXISTS (SELECT 1 FROM session_packs AS deltas \
+          WHERE deltas.base_origin = packs.origin AND deltas.base_checkpoint = packs.checkpoint) \
+         RETURNING checkpoint, tenant, stored, base_origin, base_checkpoint"
+    };
+}
+
+const RELEASE: &str = release!();
+
+/// Removes the checkpoint `$2` of the session `$3`, and its pack of `$1` if nothing else needs it.
+const REMOVE_CHECKPOINT: &str = concat!(
+    "DELETE FROM session_checkpoints WHERE session_id = $3 AND checkpoint = $2; ",
+    release!()
+);
 
 /// Removes the packs of a session that no checkpoint and no pack of another one needs. Its own
 /// checkpoints are gone.
@@ -37,11 +48,23 @@ const RELEASE_ALL: &str = "WITH RECURSIVE needed (origin, checkpoint) AS ( \
 const DROP_KEYS: &str = "DELETE FROM session_keys WHERE origin = $1 AND session_id <> $1 \
      AND NOT EXISTS (SELECT 1 FROM session_packs WHERE origin = $1)";
 
-/// The checkpoints of a session that are thinned out.
-const TO_THIN: &str = "SELECT checkpoint, origin FROM session_checkpoints \
-     WHERE session_id = $1 AND name IS NULL AND cell % 10 <> 0 AND checkpoint <> $2 AND cell < \
-     (SELECT cell FROM session_checkpoints WHERE session_id = $1 \
-      ORDER BY cell DESC LIMIT 1 OFFSET $3)";
+/// Reads the checkpoints of the session `$1`, which is at `$head`, that are thinned out, and the origins of
+/// their packs. All but these `$newest` may be.
+macro_rules! select_surplus {
+    ($head:literal, $newest:literal) => {
+        concat!(
+            "SELECT checkpoint, origin FROM session_checkpoints \
+             WHERE session_id = $1 AND name IS NULL AND cell % 10 <> 0 AND checkpoint <> ",
+            $head,
+            " AND cell < (SELECT cell FROM session_checkpoints WHERE session_id = $1 \
+             ORDER BY cell DESC LIMIT 1 OFFSET ",
+            $newest,
+            ")"
+        )
+    };
+}
+
+pub(super) use select_surplus;
 
 /// The packs that sessions need, with those of all sessions that have a key of the same packs: no others
 /// can need them. The list of sessions follows, and [`PARKED`].
@@ -79,21 +102,32 @@ type Released = (String, String, i64, Option<String>, Option<String>);
 /// nothing else needs them. Adds them to `removed`.
 pub(super) async fn release(
     transaction: &mut Writing,
-    first: PackId,
+    pack: PackId,
     removed: &mut Vec<PackId>,
 ) -> Result<(), DatabaseError> {
-    let mut next = Some(first);
-    while let Some(pack) = next {
-        let released: Option<Released> = sqlx::query_as(RELEASE)
-            .bind(pack.origin.to_string())
-            .bind(pack.checkpoint.to_string())
-            .fetch_optional(&mut **transaction)
-            .await?;
-        let Some((_, tenant, stored, origin, checkpoint)) = released else { return Ok(()) };
+    let released: Option<Released> = sqlx::query_as(RELEASE)
+        .bind(pack.origin.to_string())
+        .bind(pack.checkpoint.to_string())
+        .fetch_optional(&mut **transaction)
+        .await?;
+    note_released(transaction, pack, released, removed).await
+}
+
+/// Counts a pack no more that was removed, and goes on with the one before it.
+async fn note_released(
+    transaction: &mut Writing,
+    mut pack: PackId,
+    mut released: Option<Released>,
+    removed: &mut Vec<PackId>,
+) -> Result<(), DatabaseError> {
+    while let Some((_, tenant, stored, origin, checkpoint)) = released {
         add_bytes(transaction, &tenant, -stored).await?;
         sqlx::query(DROP_KEYS).bind(pack.origin.to_string()).execute(&mut **transaction).await?;
         removed.push(pack);
-        next = origin.zip(checkpoint).map(|(of, at)| pack_id(&of, &at)).transpose()?;
+        let Some((of, at)) = origin.zip(checkpoint) else { return Ok(()) };
+        pack = pack_id(&of, &at)?;
+        released =
+            sqlx::query_as(RELEASE).bind(of).bind(at).fetch_optional(&mut **transaction).await?;
     }
     Ok(())
 }
@@ -105,26 +139,21 @@ pub(super) async fn remove_checkpoint(
     pack: PackId,
     removed: &mut Vec<PackId>,
 ) -> Result<(), DatabaseError> {
-    sqlx::query("DELETE FROM session_checkpoints WHERE session_id = $1 AND checkpoint = $2")
-        .bind(session.to_string())
+    let released: Vec<Released> = sqlx::query_as(REMOVE_CHECKPOINT)
+        .bind(pack.origin.to_string())
         .bind(pack.checkpoint.to_string())
-        .execute(&mut **transaction)
-        .await?;
-    release(transaction, pack, removed).await
-}
-
-/// Thins out the checkpoints of a session that is at `head`. Returns the packs that are gone.
-pub(super) async fn thin_out(
-    transaction: &mut Writing,
-    session: &SessionId,
-    head: &CheckpointId,
-) -> Result<Vec<PackId>, DatabaseError> {
-    let surplus: Vec<(String, String)> = sqlx::query_as(TO_THIN)
         .bind(session.to_string())
-        .bind(head.to_string())
-        .bind(number(KEPT_NEWEST.saturating_sub(1)))
         .fetch_all(&mut **transaction)
         .await?;
+    note_released(transaction, pack, released.into_iter().next(), removed).await
+}
+
+/// Removes these checkpoints of a session, with the origins of their packs. Returns the packs that are gone.
+pub(super) async fn remove_surplus(
+    transaction: &mut Writing,
+    session: &SessionId,
+    surplus: Vec<(String, String)>,
+) -> Result<Vec<PackId>, DatabaseError> {
     let mut removed = Vec::new();
     for (checkpoint, origin) in surplus {
         let pack = pack_id(&origin, &checkpoint)?;

@@ -5,15 +5,42 @@ use sqlx::sqlite::SqliteExecutor;
 use crate::database::sqlite::connections::Writing;
 use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::sessions::columns::{
-    self, CheckpointColumns, pack_columns, parsed, select_checkpoints,
+    self, CheckpointColumns, pack_columns, select_checkpoints,
 };
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::StoredCheckpoint;
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
-/// Moves the end of a session away from its use at the time `$2`.
-const USE: &str = "UPDATE sessions SET used_ms = $2, \
-     expires_ms = MIN($2 + idle_ms, created_ms + max_age_ms) WHERE session_id = $1";
+/// Changes the bytes of a tenant.
+macro_rules! change_bytes {
+    ($tenant:literal, $bytes:literal) => {
+        concat!(
+            "INSERT INTO session_totals (tenant, bytes) VALUES (",
+            $tenant,
+            ", ",
+            $bytes,
+            ") ON CONFLICT (tenant) DO UPDATE SET bytes = session_totals.bytes + excluded.bytes"
+        )
+    };
+}
+
+/// Moves the end of a session away from its use at a time.
+macro_rules! used_at {
+    ($time:literal) => {
+        concat!(
+            "used_ms = ",
+            $time,
+            ", expires_ms = MIN(",
+            $time,
+            " + idle_ms, created_ms + max_age_ms)"
+        )
+    };
+}
+
+pub(super) use {change_bytes, used_at};
+
+/// Notes that the session `$1` is used at the time `$2`.
+const USE: &str = concat!("UPDATE sessions SET ", used_at!("$2"), " WHERE session_id = $1");
 
 /// Changes the bytes of a tenant by so many.
 pub(super) async fn add_bytes(
@@ -21,14 +48,8 @@ pub(super) async fn add_bytes(
     tenant: &str,
     bytes: i64,
 ) -> Result<(), DatabaseError> {
-    sqlx::query(
-        "INSERT INTO session_totals (tenant, bytes) VALUES ($1, $2) \
-         ON CONFLICT (tenant) DO UPDATE SET bytes = session_totals.bytes + excluded.bytes",
-    )
-    .bind(tenant.to_owned())
-    .bind(bytes)
-    .execute(&mut **transaction)
-    .await?;
+    let change = sqlx::query(change_bytes!("$1", "$2")).bind(tenant.to_owned()).bind(bytes);
+    change.execute(&mut **transaction).await?;
     Ok(())
 }
 
@@ -55,18 +76,14 @@ pub(super) async fn count_open(
     Ok(open.fetch_one(&mut **transaction).await?)
 }
 
-/// The owner of an open session, and the checkpoint that it is at.
-pub(super) async fn owner_and_head(
+/// The checkpoint that a session is at, if it is open.
+pub(super) async fn head_of_open(
     transaction: &mut Writing,
     session: &SessionId,
-) -> Result<Option<(TenantId, Option<String>)>, DatabaseError> {
-    let found: Option<(String, Option<String>)> = sqlx::query_as(
-        "SELECT tenant, head FROM sessions WHERE session_id = $1 AND state = 'open'",
-    )
-    .bind(session.to_string())
-    .fetch_optional(&mut **transaction)
-    .await?;
-    found.map(|(tenant, head)| Ok((parsed(TenantId::parse(&tenant))?, head))).transpose()
+) -> Result<Option<Option<String>>, DatabaseError> {
+    let head = "SELECT head FROM sessions WHERE session_id = $1 AND state = 'open'";
+    let head = sqlx::query_scalar(head).bind(session.to_string());
+    Ok(head.fetch_optional(&mut **transaction).await?)
 }
 
 /// Notes that a session is used.

@@ -1,5 +1,7 @@
 //! Sessions and their keys.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Sqlite};
 
@@ -10,28 +12,41 @@ use crate::database::sqlite::sessions::columns::{
     self, OPEN, SessionColumns, parsed, session_columns,
 };
 use crate::database::sqlite::sessions::packs::{parked_bytes, remove_all};
-use crate::database::sqlite::sessions::parts::{add_bytes, count_open};
+use crate::database::sqlite::sessions::parts::{add_bytes, bytes_of, change_bytes, count_open};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     NewFork, NewSession, PackId, ParkedBytes, SessionPlace, SessionTotals, SessionUsage,
     StoredSession, WrappedKey,
 };
-use crate::sessions::store::{Forked, MAX_EXPIRED, Removal, SessionRows};
-use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
+use crate::sessions::store::{ForkRoom, Forked, MAX_EXPIRED, Removal, SessionRows};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 
 /// Adds a session that is the fork `$1` of another one, `$2`, after its cell `$3`, at the time `$4` and
-/// the checkpoint `$5`.
-const FORK: &str = "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
+/// the checkpoint `$5`, with the setup `$6` unless that is null, and the keys `$7`.
+const FORK: &str = concat!(
+    "INSERT INTO sessions (session_id, tenant, label, image, setup, state, created_ms, \
      used_ms, idle_ms, max_age_ms, expires_ms, cells, head, must_reseed, bytes, forked_session, \
      forked_checkpoint, may_have_gone_back) \
-     SELECT $1, tenant, label, image, setup, state, $4, $4, idle_ms, max_age_ms, \
-     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes, $2, $5, may_have_gone_back FROM sessions WHERE session_id = $2 \
-     RETURNING bytes";
-
-const FORK_CHECKPOINT: &str = "INSERT INTO session_checkpoints \
+     SELECT $1, tenant, label, image, COALESCE($6, setup), state, $4, $4, idle_ms, max_age_ms, \
+     $4 + MIN(idle_ms, max_age_ms), $3, $5, 1, bytes + LENGTH(CAST(COALESCE($6, setup) AS BLOB)) \
+     - LENGTH(CAST(setup AS BLOB)), $2, $5, may_have_gone_back FROM sessions WHERE session_id = $2; \
+     INSERT INTO session_checkpoints \
      (session_id, checkpoint, cell, parent, name, made_ms, origin) \
      SELECT $1, checkpoint, cell, NULL, NULL, $4, origin FROM session_checkpoints \
-     WHERE session_id = $2 AND checkpoint = $3";
+     WHERE session_id = $2 AND checkpoint = $5; \
+     INSERT INTO session_keys (session_id, origin, wrapped) \
+     SELECT $1, value ->> 0, value ->> 1 FROM json_each($7); ",
+    change_bytes!(
+        "(SELECT tenant FROM sessions WHERE session_id = $1)",
+        "(SELECT bytes FROM sessions WHERE session_id = $1)"
+    )
+);
+
+/// Gives the fork `$1` of a session, `$2`, the cells that have ended, up to number `$3`.
+const FORK_CELLS: &str = "INSERT INTO session_cells (session_id, number, source, state, result, fuel, \
+     checkpoint, began_ms, bytes) \
+     SELECT $1, number, source, state, result, fuel, checkpoint, began_ms, bytes \
+     FROM session_cells WHERE session_id = $2 AND number <= $3 AND state IN ('kept', 'rolled_back')";
 
 /// Forgets the sessions of a tenant that have expired, except for the last ones.
 const FORGET_SURPLUS: &str = "DELETE FROM sessions WHERE tenant = $1 AND state = 'expired' \
@@ -78,7 +93,7 @@ impl SessionRows for SqliteSessions {
         from: (&SessionId, &CheckpointId),
         forks: &[NewFork],
         now_ms: u64,
-        most: u64,
+        ForkRoom { sessions: most, bytes }: ForkRoom,
     ) -> Result<Forked, DatabaseError> {
         let (session, checkpoint) = from;
         let mut transaction = self.file.begin().await?;
@@ -105,11 +120,24 @@ impl SessionRows for SqliteSessions {
         if has_checkpoint.is_none() {
             return Ok(Forked::NoCheckpoint);
         }
+        let cells = match forks.iter().any(|fork| fork.own.has_cells) {
+            true => bytes_of_cells(&mut transaction, from).await?,
+            false => 0,
+        };
+        let mut made = 0;
         for fork in forks.iter().take(room) {
+            if fork.own.has_cells {
+                let used = bytes_of(&mut transaction, tenant.as_str()).await?;
+                if used.saturating_add(cells) > number(bytes) {
+                    transaction.commit().await?;
+                    return Ok(Forked::Full(made));
+                }
+            }
             add_fork(&mut transaction, tenant, from, fork, now_ms).await?;
+            made = made.saturating_add(1);
         }
         transaction.commit().await?;
-        Ok(Forked::Done(room))
+        Ok(Forked::Done(made))
     }
 
     async fn find(
@@ -264,6 +292,13 @@ impl SessionRows for SqliteSessions {
         due.collect()
     }
 
+    async fn images(&self) -> Result<BTreeSet<Digest>, DatabaseError> {
+        let images = "SELECT DISTINCT image FROM sessions WHERE state = 'open'";
+        let images: Vec<String> =
+            sqlx::query_scalar(images).fetch_all(self.file.connections()).await?;
+        images.iter().map(|image| parsed(Digest::parse(image))).collect()
+    }
+
     async fn forget_expired(&self, before_ms: u64) -> Result<u64, DatabaseError> {
         let forget = "DELETE FROM sessions WHERE state = 'expired' AND expires_ms < $1";
         let forget = sqlx::query(forget).bind(number(before_ms));
@@ -278,23 +313,51 @@ async fn add_fork(
     fork: &NewFork,
     now_ms: u64,
 ) -> Result<(), DatabaseError> {
-    let bytes: i64 = sqlx::query_scalar(FORK)
+    let keys: Vec<[&str; 2]> =
+        fork.keys.iter().map(|key| [key.origin.as_str(), key.wrapped.as_str()]).collect();
+    let keys = serde_json::to_string(&keys).map_err(DatabaseError::failed)?;
+    sqlx::query(FORK)
         .bind(fork.id.to_string())
         .bind(session.to_string())
         .bind(i64::from(checkpoint.cell()))
         .bind(number(now_ms))
         .bind(checkpoint.to_string())
-        .fetch_one(&mut **transaction)
-        .await?;
-    sqlx::query(FORK_CHECKPOINT)
-        .bind(fork.id.to_string())
-        .bind(session.to_string())
-        .bind(checkpoint.to_string())
-        .bind(number(now_ms))
+        .bind(fork.own.setup.clone())
+        .bind(keys)
         .execute(&mut **transaction)
         .await?;
-    add_keys(transaction, &fork.id, &fork.keys).await?;
-    add_bytes(transaction, tenant.as_str(), bytes).await
+    if fork.own.has_cells {
+        let cells = add_cells_of_fork(transaction, (session, checkpoint), &fork.id).await?;
+        add_bytes(transaction, tenant.as_str(), cells).await?;
+    }
+    Ok(())
+}
+
+/// The bytes of the cells that a fork at this checkpoint would have.
+async fn bytes_of_cells(
+    transaction: &mut Writing,
+    (session, checkpoint): (&SessionId, &CheckpointId),
+) -> Result<i64, DatabaseError> {
+    let bytes = "SELECT COALESCE(SUM(bytes), 0) FROM session_cells \
+                 WHERE session_id = $1 AND number <= $2 AND state IN ('kept', 'rolled_back')";
+    let bytes = sqlx::query_scalar(bytes).bind(session.to_string());
+    Ok(bytes.bind(i64::from(checkpoint.cell())).fetch_one(&mut **transaction).await?)
+}
+
+/// Copies the cells before the checkpoint of a fork. Returns their bytes.
+async fn add_cells_of_fork(
+    transaction: &mut Writing,
+    (session, checkpoint): (&SessionId, &CheckpointId),
+    fork: &SessionId,
+) -> Result<i64, DatabaseError> {
+    sqlx::query(FORK_CELLS)
+        .bind(fork.to_string())
+        .bind(session.to_string())
+        .bind(i64::from(checkpoint.cell()))
+        .execute(&mut **transaction)
+        .await?;
+    let bytes = "SELECT COALESCE(SUM(bytes), 0) FROM session_cells WHERE session_id = $1";
+    Ok(sqlx::query_scalar(bytes).bind(fork.to_string()).fetch_one(&mut **transaction).await?)
 }
 
 async fn add_keys(

@@ -1,0 +1,275 @@
+"""JSON Schemas of functions, from their type hints, and arguments as these hints want them. Does no I/O.
+
+Dataclasses and models of Pydantic, if it is installed, are objects. What a hint does not say is left open.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import dataclasses
+import datetime
+import enum
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from typing import Any, Literal, TypeAlias, Union, cast
+
+Schema: TypeAlias = dict[str, Any]
+"""A JSON Schema."""
+
+DEPTH_MAX = 12
+"""Most levels of types within types that a schema describes."""
+
+_PLAIN: dict[Any, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+    None: "null",
+    dict: "object",
+    list: "array",
+    tuple: "array",
+    set: "array",
+    frozenset: "array",
+}
+_FORMATS: dict[Any, str] = {
+    datetime.datetime: "date-time",
+    datetime.date: "date",
+    datetime.time: "time",
+}
+_LISTS = (
+    list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable,
+    collections.abc.Collection, collections.abc.Set, collections.abc.MutableSequence,
+)  # fmt: skip
+_MAPS = (dict, collections.abc.Mapping, collections.abc.MutableMapping)
+_NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+def schemas_of(function: Callable[..., Any]) -> Schema:
+    """The members `input_schema` and `output_schema` of a tool, as far as its signature tells.
+
+    Raises:
+        TypeError: The function has parameters without names, which no caller can fill.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return {}
+    hints = _hints_of(function)
+    properties: Schema = {}
+    required: list[str] = []
+    is_open = False
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            is_open = True
+        elif parameter.kind in _NAMED:
+            properties[name] = _of_parameter(hints.get(name, Any), parameter)
+            if parameter.default is Parameter.empty:
+                required.append(name)
+        elif parameter.kind is Parameter.POSITIONAL_ONLY and parameter.default is Parameter.empty:
+            shown = getattr(function, "__name__", function)
+            raise TypeError(f"arguments of tools have names, and `{name}` of `{shown}` has none")
+    schema: Schema = {"type": "object", "properties": properties}
+    if required:
+        schema["required"] = required
+    if not is_open:
+        schema["additionalProperties"] = False
+    declared: Schema = {"input_schema": schema}
+    output = schema_of(hints["return"]) if "return" in hints else {}
+    return {**declared, "output_schema": output} if output else declared
+
+
+def filled(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with dataclasses, models and enumerations where the hints have them.
+
+    Raises:
+        TypeError: An argument does not fit.
+        ValueError: An argument does not fit.
+    """
+    hints = _hints_of(function)
+    return {name: _as_hinted(value, hints.get(name, Any), 0) for name, value in arguments.items()}
+
+
+def schema_of(hint: Any, depth: int = 0) -> Schema:
+    """The JSON Schema of a type. Empty for one that says nothing."""
+    if depth > DEPTH_MAX:
+        return {}
+    if isinstance(hint, typing.NewType):
+        return schema_of(hint.__supertype__, depth + 1)
+    if isinstance(hint, type):
+        found = _of_class(hint, depth)
+        if found is not None:
+            return found
+    if hint is None:
+        return {"type": "null"}
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is typing.Annotated:
+        note = next((part for part in parts[1:] if isinstance(part, str)), None)
+        schema = schema_of(parts[0], depth + 1)
+        return schema if note is None else {**schema, "description": note}
+    if origin is Literal:
+        return {"enum": [part.value if isinstance(part, enum.Enum) else part for part in parts]}
+    if origin in (Union, types.UnionType):
+        return _any_of([schema_of(part, depth + 1) for part in parts])
+    if origin in _MAPS or hint in _MAPS:
+        values = schema_of(parts[1], depth + 1) if len(parts) == 2 else {}
+        return {"type": "object", **({"additionalProperties": values} if values else {})}
+    if origin in _LISTS or hint in _LISTS:
+        return _of_list(origin, parts, depth)
+    return {}
+
+
+def _of_class(kind: Any, depth: int) -> Schema | None:
+    """The schema of a class; `None` for a type with parts, such as `list[int]`."""
+    if typing.get_origin(kind) is not None or kind in _MAPS or kind in _LISTS:
+        return None
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if kind in _FORMATS:
+        return {"type": "string", "format": _FORMATS[kind]}
+    if issubclass(kind, enum.Enum):
+        return {"enum": [member.value for member in kind]}
+    if _is_model(kind):
+        return cast(Schema, kind.model_json_schema())
+    if dataclasses.is_dataclass(kind):
+        fields = [field for field in dataclasses.fields(kind) if field.init]
+        missing = dataclasses.MISSING
+        needed = [
+            field.name
+            for field in fields
+            if field.default is missing and field.default_factory is missing
+        ]
+        return _of_members(kind, [field.name for field in fields], needed, depth)
+    if typing.is_typeddict(kind):
+        # Without evaluation, the class itself takes `NotRequired[...]` for a type.
+        keys: frozenset[str] = kind.__required_keys__
+        members = _hints_of(kind)
+        marks = {name: typing.get_origin(hint) for name, hint in members.items()}
+        needed = [
+            name
+            for name, mark in marks.items()
+            if mark is typing.Required or (name in keys and mark is not typing.NotRequired)
+        ]
+        return _of_members(kind, list(members), needed, depth)
+    return {}
+
+
+def _of_members(kind: Any, names: list[str], needed: list[str], depth: int) -> Schema:
+    hints = _hints_of(kind)
+    members = {name: schema_of(_bare(hints.get(name, Any)), depth + 1) for name in names}
+    schema: Schema = {"type": "object", "properties": members}
+    return {**schema, "required": needed} if needed else schema
+
+
+def _bare(hint: Any) -> Any:
+    """The type in `Required[...]` and `NotRequired[...]`."""
+    if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
+        return typing.get_args(hint)[0]
+    return hint
+
+
+def _of_list(origin: Any, parts: tuple[Any, ...], depth: int) -> Schema:
+    items: Schema = {}
+    if origin is not tuple and len(parts) == 1:
+        items = schema_of(parts[0], depth + 1)
+    elif origin is tuple and len(parts) == 2 and parts[1] is ...:
+        items = schema_of(parts[0], depth + 1)
+    return {"type": "array", **({"items": items} if items else {})}
+
+
+def _any_of(schemas: list[Schema]) -> Schema:
+    if {} in schemas:
+        return {}
+    unique = [schema for at, schema in enumerate(schemas) if schema not in schemas[:at]]
+    if len(unique) == 1:
+        return unique[0]
+    if all(list(schema) == ["type"] for schema in unique):
+        return {"type": [schema["type"] for schema in unique]}
+    return {"anyOf": unique}
+
+
+def _of_parameter(hint: Any, parameter: Parameter) -> Schema:
+    schema = schema_of(hint)
+    default = parameter.default
+    if isinstance(default, enum.Enum):
+        default = default.value
+    if default is None or isinstance(default, (str, bool, int, float)):
+        return {**schema, "default": default}
+    return schema
+
+
+def _hints_of(thing: Any) -> dict[str, Any]:
+    """The type hints of a function or a class, as far as they can be resolved."""
+    if not isinstance(thing, type) and not inspect.isroutine(thing):
+        thing = getattr(thing, "__call__", thing)  # noqa: B004
+    try:
+        return typing.get_type_hints(thing, include_extras=True)
+    except Exception:
+        # A hint may name something that only a type checker imports.
+        return {}
+
+
+def _is_model(kind: Any) -> bool:
+    """True for a model of Pydantic."""
+    return hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
+
+
+def _as_hinted(value: Any, hint: Any, depth: int) -> Any:
+    if depth > DEPTH_MAX:
+        return value
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Annotated, typing.Required, typing.NotRequired):
+        return _as_hinted(value, parts[0], depth + 1)
+    if origin in (Union, types.UnionType):
+        fits = [part for part in parts if _is_like(value, part)]
+        return _as_hinted(value, fits[0], depth + 1) if fits else value
+    if isinstance(value, list) and origin in _LISTS and parts:
+        made = [_as_hinted(one, parts[0], depth + 1) for one in cast("list[Any]", value)]
+        container: Any = origin
+        return container(made) if origin in (tuple, set, frozenset) else made
+    if isinstance(value, dict) and origin in _MAPS and len(parts) == 2:
+        members = cast("dict[str, Any]", value)
+        return {name: _as_hinted(one, parts[1], depth + 1) for name, one in members.items()}
+    if not isinstance(hint, type) or origin is not None:
+        return cast(Any, value)
+    return _as_class(value, hint, depth)
+
+
+def _as_class(value: Any, hint: Any, depth: int) -> Any:
+    if issubclass(hint, enum.Enum):
+        return hint(value)
+    if isinstance(value, dict) and _is_model(hint):
+        return hint.model_validate(value)
+    if isinstance(value, dict) and dataclasses.is_dataclass(cast(object, hint)):
+        hints = _hints_of(hint)
+        members = cast("dict[str, Any]", value)
+        return hint(**{
+            name: _as_hinted(one, hints.get(name, Any), depth + 1) for name, one in members.items()
+        })
+    if hint in _FORMATS and isinstance(value, str):
+        return hint.fromisoformat(value)
+    return cast(Any, value)
+
+
+def _is_like(value: Any, hint: Any) -> bool:
+    """True if a value of JSON could be one of this type."""
+    if hint is None or hint is type(None):
+        return value is None
+    origin = typing.get_origin(hint)
+    if isinstance(value, dict):
+        is_object = isinstance(hint, type) and (
+            dataclasses.is_dataclass(cast(object, hint))
+            or _is_model(hint)
+            or typing.is_typeddict(cast(object, hint))
+        )
+        return is_object or origin in _MAPS or hint in _MAPS
+    if isinstance(value, list):
+        return origin in _LISTS or hint in _LISTS
+    if isinstance(hint, type) and origin is None:
+        if issubclass(hint, enum.Enum):
+            return any(value == member.value for member in hint)
+        return isinstance(value, hint) or (hint in _FORMATS and isinstance(value, str))
+    return False

@@ -1,0 +1,499 @@
+//! Goes on with cells that wait for their callers, or gives them up.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::select;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tracing::{Instrument as _, warn};
+
+use crate::authorisation::ensure_has;
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::run::execute::log_stream::LogListener;
+use crate::run::result::answered::Answered;
+use crate::runs::active::StopReason;
+use crate::service::Service;
+use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
+use crate::sessions::asking::open_run::OpenRun;
+use crate::sessions::asking::open_runs::{AnswersAwaited, OpenedRun};
+use crate::sessions::cell::CellTurn;
+use crate::sessions::cell_parts::CellParts;
+use crate::sessions::earlier_parts::{of_one_call, rolled_back};
+use crate::sessions::held::late_answers::{cell_of, not_waiting};
+use crate::sessions::held_cells::{HeldCell, TakenCell};
+use crate::sessions::kept_cells::long_result::unknown_result;
+use crate::sessions::order::{NEW, waits_on};
+use crate::sessions::room::SessionRoom;
+use crate::sessions::setup::{is_of_run, refuse_what_first_cells_set};
+use crate::sessions::views::{checkpoint_id, session_id};
+use wardian_formats::job::session::asking::JsonText;
+use wardian_formats::protocol::MethodResult;
+use wardian_formats::protocol::methods::asking::ToolDeclaration;
+use wardian_formats::protocol::methods::cells::SessionOrderParam;
+use wardian_formats::protocol::methods::execution::{RunCodeParams, RunResult, RunStatus};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_sessions::{CellEnd, SessionsError, StoredSession, WaitingCell};
+use wardian_stores::records::RecordedToolCall;
+use wardian_stores::tenants::Right;
+use wardian_vocabulary::budget::CallMemory;
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::{RunId, SessionId};
+use wardian_vocabulary::units::ByteCount;
+
+/// How often it is looked whether a cell is held that another call waits for, beside the moments in which one
+/// begins to be.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How long an interrupt is answered after at most. A part of a cell that takes longer goes on.
+const SOON: Duration = Duration::from_secs(1);
+
+/// Copies of what is known of a cell that waits, while it goes on.
+const COPIES: usize = 3;
+
+/// Most parts of a cell in one call that nobody but the server has answered.
+const MAX_ROUNDS_ALONE: u32 = 32;
+
+impl Service {
+    /// Lets a cell go on that waits, or ends it, as this call says.
+    pub(in crate::sessions) async fn go_on_or_end(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+        order: SessionOrderParam,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
+        if params.abandon {
+            return self.abandon_cell(caller, params, order).await;
+        }
+        Box::pin(self.answer_cell(caller, params, order, listener)).await
+    }
+
+    /// Lets a cell go on that waits, with the answers of this call.
+    async fn answer_cell(
+        &self,
+        caller: &Caller,
+        mut params: RunCodeParams,
+        order: SessionOrderParam,
+        listener: Option<LogListener>,
+    ) -> Result<MethodResult, ServiceError> {
+        refuse_code(&params, "answers")?;
+        refuse_what_first_cells_set(&params.mount_skills, &params.input_blobs)?;
+        let store = self.sessions().store()?;
+        let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
+        ensure_at(&session, &order)?;
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
+        let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
+        parts.open = opened.as_ref().map(OpenedRun::run);
+        let next = parts.next_part();
+        let given = GivenAnswers::all(params.answers.take().unwrap_or_default());
+        let given = (given, params.tools.as_deref());
+        let result = self.answer_part(caller, &session, parts, given).await?;
+        let result = self.go_on_here(caller, &session, &next, result).await?;
+        self.close_after(caller, &session, &order, result).await
+    }
+
+    /// Lets a cell go on with these answers, until it has ended or waits again. Its program may call these
+    /// tools from then on, if there are some.
+    async fn answer_part(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        mut parts: CellParts,
+        (mut given, declared): (GivenAnswers, Option<&[ToolDeclaration]>),
+    ) -> Result<RunResult, ServiceError> {
+        let store = self.sessions().store()?;
+        let planned = self.plan_next(caller, session, &parts).await?;
+        let named = cell_of(&given.answers);
+        // What one part has needed is free for the next one.
+        let caller = &Caller { memory: caller.memory.of_call(), ..caller.clone() };
+        self.sessions().held().end_lost(&session.id).await;
+        let held = self.sessions().held().answer(&session.id, &mut given)?;
+        let turn = if let Some((taken, answers)) = held {
+            parts.go_on_in_call(&caller.memory, &taken, answers)?;
+            CellTurn::Held(Box::new(taken))
+        } else {
+            let waiting = match store.waiting(&caller.tenant, &session.id).await {
+                Err(SessionsError::NotWaiting { .. }) => {
+                    return Err(not_waiting(store, &caller.tenant, &session.id, named)
+                        .await
+                        .into());
+                }
+                waiting => waiting?,
+            };
+            caller.memory.reserve(ByteCount::from(waiting.asked.len().saturating_mul(COPIES)))?;
+            let asked = asked_by(session, &waiting)?;
+            parts.tools = asked.tools_with(declared)?;
+            parts.answers = Some(asked.told(waiting.number, &mut given)?);
+            parts.follow(&caller.memory, waiting.result.clone())?;
+            let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
+            CellTurn::Own(Box::new(turn))
+        };
+        self.sessions().open_runs().note_over(&session.id);
+        parts.tool_calls.clone_from(&given.ended);
+        let ended = EndedCalls { room: self.sessions(), caller, session, calls: given.ended };
+        let answered = self.run_planned_cell(caller, (session, planned), parts, turn).await;
+        match &answered {
+            // It has not gone on, and is answered once more.
+            Err(_) => ended.forget(),
+            Ok(Answered { result, .. }) if waits_unchanged(result) => ended.forget(),
+            Ok(_) => drop(ended),
+        }
+        Ok(answered?.result)
+    }
+
+    /// Lets a cell go on in its call: as long as its caller has nothing to answer, because all that it has
+    /// asked does not fit the schemas of the tools, and as long as a caller answers that hears its requests.
+    ///
+    /// One that goes on alone for too long is rolled back. One that nobody answers is left waiting. One that was
+    /// interrupted while it was running, and has come to wait without noticing, is interrupted where it waits.
+    pub(in crate::sessions) async fn go_on_here(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        next: &CellParts,
+        mut result: RunResult,
+    ) -> Result<RunResult, ServiceError> {
+        let (mut rounds, is_program) = (0_u32, is_of_run(session));
+        let runs = self.sessions().open_runs();
+        while result.status == RunStatus::Waiting {
+            // Answers stay charged until the program has them.
+            let (given, _charged) = if runs.take_interrupt(&session.id) {
+                (GivenAnswers::interrupt(), Vec::new())
+            } else if result.requests.is_empty() {
+                if rounds == MAX_ROUNDS_ALONE {
+                    let reason = "it has called tools with wrong arguments again and again";
+                    let mut ended = self.give_up_cell(caller, session, reason).await?;
+                    reason.clone_into(&mut ended.summary);
+                    ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
+                    return Ok(of_one_call(result, ended, is_program));
+                }
+                rounds = rounds.saturating_add(1);
+                (GivenAnswers::default(), Vec::new())
+            } else {
+                let Some(open) = &next.open else { break };
+                rounds = 0;
+                match self.await_answers(session, open, &result).await? {
+                    AnswersAwaited::Answers(answers, charged) => {
+                        (GivenAnswers::some(answers), charged)
+                    }
+                    AnswersAwaited::Interrupt => (GivenAnswers::interrupt(), Vec::new()),
+                    AnswersAwaited::Over => {
+                        return Err(self.wait_over(caller, session, &result).await);
+                    }
+                    AnswersAwaited::Late => break,
+                }
+            };
+            let answered = self.answer_part(caller, session, next.next_part(), (given, None));
+            result = of_one_call(result, Box::pin(answered).await?, is_program);
+        }
+        Ok(result)
+    }
+
+    /// Waits for answers to the requests of a cell that waits, as long as it does.
+    async fn await_answers(
+        &self,
+        session: &StoredSession,
+        open: &Arc<OpenRun>,
+        RunResult { requests, .. }: &RunResult,
+    ) -> Result<AnswersAwaited, ServiceError> {
+        let longest = wait_here(self.sessions().store()?.longest_wait());
+        let runs = self.sessions().open_runs();
+        Ok(select! {
+            awaited = runs.answers_to(&session.id, open, requests, longest) => awaited,
+            () = self.sessions().held().lost(&session.id) => AnswersAwaited::Over,
+        })
+    }
+
+    /// The error for a call whose cell does not wait for its answers any more.
+    async fn wait_over(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        result: &RunResult,
+    ) -> ServiceError {
+        let (room, tenant) = (self.sessions(), &caller.tenant);
+        let store = match room.store() {
+            Ok(store) => store,
+            Err(none) => return none,
+        };
+        // Its end may be under way.
+        room.held().end_lost(&session.id).await;
+        drop(store.waiting(tenant, &session.id).await);
+        let cell = result.session.as_ref().map(|at| at.cell);
+        match not_waiting(store, tenant, &session.id, cell).await {
+            SessionsError::NotWaiting { session } => SessionsError::AnsweredElsewhere { session },
+            over => over,
+        }
+        .into()
+    }
+
+    /// Lets the caller of this call answer while it goes on, if it declares tools and hears requests.
+    pub(in crate::sessions) fn open_run(
+        &self,
+        caller: &Caller,
+        tools: Option<&[ToolDeclaration]>,
+        listener: Option<&LogListener>,
+    ) -> Option<OpenedRun> {
+        tools.filter(|tools| !tools.is_empty())?;
+        self.sessions().open_runs().open(&caller.tenant, listener)
+    }
+
+    /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
+    /// ends as any cell, or waits again. Returns false if none waits. A cell that goes on for long is not
+    /// waited for.
+    ///
+    /// Cancellation: a cell that was interrupted goes on.
+    pub(in crate::sessions) async fn interrupt_waiting(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<bool, ServiceError> {
+        let store = self.sessions().store()?;
+        let session = store.find(&caller.tenant, &session_id(id)?).await?;
+        if self.sessions().open_runs().interrupt(&session.id) {
+            // It goes on with the interrupt in its call.
+            return Ok(true);
+        }
+        let mut parts = CellParts::of_interrupt(self.policy.limits.keep_files);
+        let planned = self.plan_next(caller, &session, &parts).await?;
+        let turn =
+            if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {
+                parts.go_on_in_call(&caller.memory, &taken, interrupt)?;
+                CellTurn::Held(Box::new(taken))
+            } else {
+                let waiting = match store.waiting(&caller.tenant, &session.id).await {
+                    Err(SessionsError::NotWaiting { .. }) => return Ok(false),
+                    waiting => waiting?,
+                };
+                let asked = asked_by(&session, &waiting)?;
+                parts.tools = asked.tools_with(None)?;
+                parts.answers = Some(asked.interrupted()?);
+                parts.follow(&caller.memory, waiting.result.clone())?;
+                match store.resume_turn(&caller.tenant, &session.id, waiting).await {
+                    // Somebody else has answered it.
+                    Err(SessionsError::Busy { .. } | SessionsError::NotWaiting { .. }) => {
+                        return Ok(false);
+                    }
+                    turn => CellTurn::Own(Box::new(turn?)),
+                }
+            };
+        let service = self.itself.upgrade().ok_or(ServiceError::Stopping)?;
+        let (of_cell, cell) = (caller.clone(), (session.id.clone(), turn.facts().number));
+        let part = async move {
+            let place = (&session, planned);
+            let ended = Box::pin(service.run_planned_cell(&of_cell, place, parts, turn)).await?;
+            if is_of_run(&session) && !waits_on(&ended.result) {
+                // It may have been closed meanwhile, and expires otherwise.
+                service.sessions().close(&of_cell, session.id.as_str()).await.ok();
+            }
+            Ok::<(), ServiceError>(())
+        };
+        ended_soon(tokio::spawn(part.in_current_span()), cell).await?;
+        Ok(true)
+    }
+
+    /// Refuses a session of which a cell waits in the middle of a call. One that cannot go on is ended.
+    pub(in crate::sessions) async fn ensure_not_held(
+        &self,
+        session: &SessionId,
+    ) -> Result<(), ServiceError> {
+        Ok(self.sessions().ensure_not_held(session).await?)
+    }
+
+    /// Ends a cell that waits, without a trace.
+    async fn abandon_cell(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+        order: SessionOrderParam,
+    ) -> Result<MethodResult, ServiceError> {
+        refuse_code(&params, "abandon")?;
+        if params.answers.is_some() {
+            let expected = "left out in a call with `abandon`";
+            return Err(ParamsError::wrong("answers", expected, "a list").into());
+        }
+        ensure_has(caller, Right::Code)?;
+        let store = self.sessions().store()?;
+        let session = store.find(&caller.tenant, &session_id(existing(&order)?)?).await?;
+        ensure_at(&session, &order)?;
+        let result = self.give_up_cell(caller, &session, "its caller has abandoned it").await?;
+        self.close_after(caller, &session, &order, result).await
+    }
+
+    /// Ends a cell that waits, without a trace and for this reason. Returns its result.
+    async fn give_up_cell(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        reason: &str,
+    ) -> Result<RunResult, ServiceError> {
+        let store = self.sessions().store()?;
+        let mut result = Answered::stopped(RunId::generate(), StopReason::Cancelled).result;
+        let held = self.sessions().held().take_to_abandon(&session.id)?;
+        let cell = match &held {
+            Some(held) => held.number,
+            // Answers that came before are under way.
+            None if self.sessions().is_running(&session.id) => {
+                return Err(SessionsError::Busy { session: session.id.clone() }.into());
+            }
+            None => store.waiting(&caller.tenant, &session.id).await?.number,
+        };
+        let (place, head) = ((session.id.clone(), cell), session.head.clone());
+        result.session = Some(rolled_back(place, head, reason.to_owned()));
+        let text = serde_json::to_string(&result).map_err(ServiceError::Unserialisable)?;
+        let end = CellEnd { result: Some(text), fuel: None };
+        if let Some(HeldCell { turn, guest, .. }) = held {
+            drop(guest);
+            turn.roll_back(end).await?;
+        } else {
+            store.abandon(&caller.tenant, &session.id, end).await?;
+        }
+        self.sessions().guests().close(&session.id);
+        self.sessions().open_runs().note_over(&session.id);
+        Ok(result)
+    }
+}
+
+impl SessionRoom {
+    /// Refuses a session of which a cell waits in the middle of a call, and says that it is to be answered.
+    /// One that cannot go on is ended.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::Waiting`].
+    pub(crate) async fn ensure_not_held(&self, session: &SessionId) -> Result<(), SessionsError> {
+        self.held().end_lost(session).await;
+        self.refusal(session).map_or(Ok(()), Err)
+    }
+
+    /// The refusal of other calls while a cell of the session waits in the middle of a call.
+    fn refusal(&self, session: &SessionId) -> Option<SessionsError> {
+        let cell = self.held().number_of(session)?;
+        Some(SessionsError::Waiting { session: session.clone(), cell })
+    }
+
+    /// Resolves when a cell of the session waits in the middle of a call, with the refusal of others.
+    pub(crate) async fn until_held(&self, session: &SessionId) -> SessionsError {
+        loop {
+            let holds = self.holds.notified();
+            if let Some(waiting) = self.refusal(session) {
+                return waiting;
+            }
+            // One that was answered may wait again.
+            timeout(LOOK_AGAIN, holds).await.ok();
+        }
+    }
+}
+
+impl CellParts {
+    /// The parts with which a cell goes on that was held. What its call declares is not read in the middle
+    /// of another call.
+    fn go_on_in_call(
+        &mut self,
+        memory: &CallMemory,
+        taken: &TakenCell,
+        answers: JsonText,
+    ) -> Result<(), ServiceError> {
+        if let Some((asked, result)) = taken.asked() {
+            memory.reserve(ByteCount::from(asked.bytes().saturating_mul(COPIES)))?;
+            self.tools = asked.tools_with(None)?;
+            self.follow(memory, result.map(str::to_owned))?;
+        }
+        self.answers = Some(answers);
+        Ok(())
+    }
+
+    /// Notes what the parts of a cell have shown that goes on, if that is known.
+    fn follow(&mut self, memory: &CallMemory, result: Option<String>) -> Result<(), ServiceError> {
+        let earlier = result.unwrap_or_else(unknown_result);
+        // It is read, and kept for the case that the cell gets no other end.
+        memory.reserve(ByteCount::from(earlier.len().saturating_mul(COPIES)))?;
+        self.earlier = Some(earlier);
+        Ok(())
+    }
+}
+
+/// Calls of tools that end with the part of a cell that goes on. Dropped, they are noted.
+struct EndedCalls<'a> {
+    room: &'a SessionRoom,
+    caller: &'a Caller,
+    session: &'a StoredSession,
+    calls: Vec<RecordedToolCall>,
+}
+
+impl EndedCalls<'_> {
+    /// They have not ended.
+    fn forget(mut self) {
+        self.calls.clear();
+    }
+}
+
+impl Drop for EndedCalls<'_> {
+    fn drop(&mut self) {
+        for call in &self.calls {
+            self.room.observer().note_call(self.caller, &self.session.id, call);
+        }
+    }
+}
+
+/// True if the cell of this answer was stopped before it has gone on, and waits as before.
+fn waits_unchanged(result: &RunResult) -> bool {
+    waits_on(result) && result.status != RunStatus::Waiting
+}
+
+/// Waits a moment for the end of a part of a cell, which goes on in any case.
+async fn ended_soon(
+    mut part: JoinHandle<Result<(), ServiceError>>,
+    (session, cell): (SessionId, u32),
+) -> Result<(), ServiceError> {
+    if let Ok(ended) = timeout(SOON, &mut part).await {
+        return ended.map_err(ServiceError::Interrupted)?;
+    }
+    tokio::spawn(async move {
+        // Nobody else reports it: the interrupt was answered before.
+        if let Ok(Err(fault)) = part.await {
+            warn!(session.id = %session, "cell {cell} was interrupted: {}", CauseChain(&fault));
+        }
+    });
+    Ok(())
+}
+
+/// How long a call waits for answers: less than a worker that holds its cell.
+fn wait_here(longest: Duration) -> Duration {
+    longest.saturating_sub(longest / 10)
+}
+
+/// What a cell has asked that waits.
+fn asked_by(session: &StoredSession, waiting: &WaitingCell) -> Result<AskedCell, ServiceError> {
+    serde_json::from_str(&waiting.asked)
+        .map_err(|_other_version| SessionsError::NotWaiting { session: session.id.clone() }.into())
+}
+
+/// The id of the session, which must exist.
+fn existing(order: &SessionOrderParam) -> Result<&str, ServiceError> {
+    let id = order.id.as_deref().filter(|id| *id != NEW);
+    let expected = "the id of the session that waits";
+    Ok(id.ok_or_else(|| ParamsError::wrong("session", expected, "a new session"))?)
+}
+
+/// Refuses a session that is at another checkpoint than the call expects.
+fn ensure_at(session: &StoredSession, order: &SessionOrderParam) -> Result<(), ServiceError> {
+    let expected = order.if_checkpoint.as_deref().map(checkpoint_id).transpose()?;
+    match expected {
+        Some(expected) if session.head.as_ref() != Some(&expected) => {
+            Err(SessionsError::Conflict { head: session.head.clone() }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses code in a call that goes on with the code of another one.
+fn refuse_code(params: &RunCodeParams, with: &str) -> Result<(), ServiceError> {
+    if params.code.trim().is_empty() {
+        return Ok(());
+    }
+    let expected = format!("empty in a call with `{with}`");
+    Err(ParamsError::wrong("code", expected, "code").into())
+}

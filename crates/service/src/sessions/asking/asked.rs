@@ -1,0 +1,453 @@
+//! What cells ask of their callers: the tools that a call declares, the requests of a cell that waits, and
+//! the answers to them.
+
+use std::collections::BTreeSet;
+use std::mem::take;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::error::ServiceError;
+use crate::run::result::output::in_one_line;
+use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
+use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
+use wardian_formats::protocol::members::Sort;
+use wardian_formats::protocol::methods::asking::{
+    AnswerParam, AskedKind, AskedRequest, ToolDeclaration,
+};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
+use wardian_vocabulary::ids::Digest;
+
+/// What a cell has asked, as the row of a cell that waits keeps it.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AskedCell {
+    /// The tools that it may call.
+    tools: KnownTools,
+    requests: Vec<AskedItem>,
+}
+
+/// Answers to what a cell has asked.
+#[derive(Debug, Default)]
+pub(crate) struct GivenAnswers {
+    pub(crate) answers: Vec<AnswerParam>,
+    /// True if they have to be answers to all of its requests.
+    pub(crate) are_all: bool,
+    /// True for an interrupt in their place.
+    is_interrupt: bool,
+    /// The calls of tools that have ended with them, once they are checked.
+    pub(crate) ended: Vec<RecordedToolCall>,
+}
+
+impl GivenAnswers {
+    /// Answers to all requests of a cell.
+    pub(crate) const fn all(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, are_all: true, is_interrupt: false, ended: Vec::new() }
+    }
+
+    /// Answers to some of them.
+    pub(crate) const fn some(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, are_all: false, is_interrupt: false, ended: Vec::new() }
+    }
+
+    /// An interrupt in the place of answers.
+    pub(crate) const fn interrupt() -> Self {
+        Self { answers: Vec::new(), are_all: false, is_interrupt: true, ended: Vec::new() }
+    }
+}
+
+/// One request of a cell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct AskedItem {
+    number: u32,
+    kind: AskedKind,
+    /// The name of the tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tool: Option<String>,
+    /// What identifies its arguments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arguments: Option<Digest>,
+    /// Why its caller does not have it: the program gets that with the answers to the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+impl AskedCell {
+    /// What a cell has asked that may call these tools.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`KnownTools::fault_of`].
+    pub(crate) fn of(requests: &CallerRequests, tools: &KnownTools) -> Result<Self, String> {
+        let item = |request: &CallerRequest| -> Result<AskedItem, String> {
+            let tool = request.tool.as_ref();
+            let fault = tool.map(|call| tools.fault_of(call)).transpose()?.flatten();
+            let arguments = tool.map(|call| Digest::of(call.arguments.as_str().as_bytes()));
+            let (number, kind) = (request.number, kind_of(request));
+            let tool = tool.map(|call| call.name.clone());
+            Ok(AskedItem { number, kind, tool, arguments, fault })
+        };
+        let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
+        Ok(Self { tools: tools.clone(), requests: requests? })
+    }
+
+    /// Bytes that it takes in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        let texts = self.requests.iter().map(AskedItem::text_bytes).fold(0, usize::saturating_add);
+        let items = size_of_val(self.requests.as_slice());
+        self.tools.bytes().saturating_add(items).saturating_add(texts)
+    }
+
+    /// The tools that the cell may go on to call: those that a call declares, or those that it could before.
+    pub(crate) fn tools_with(
+        &self,
+        declared: Option<&[ToolDeclaration]>,
+    ) -> Result<CalledTools, ServiceError> {
+        match declared {
+            Some(declared) => CalledTools::of(declared),
+            None => Ok(CalledTools { declared: None, known: self.tools.clone() }),
+        }
+    }
+
+    /// The requests of the cell of this number that its caller answers, as the caller sees them.
+    pub(crate) fn shown(&self, cell: u32, requests: CallerRequests) -> Vec<AskedRequest> {
+        let refused =
+            |number| self.requests.iter().any(|item| item.number == number && item.fault.is_some());
+        let for_caller = requests.all.into_iter().filter(|request| !refused(request.number));
+        for_caller.map(|request| shown(cell, request)).collect()
+    }
+
+    /// What the guest of the cell of this number is told: these answers, or an interrupt in their place.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::answered`].
+    pub(crate) fn told(
+        &self,
+        cell: u32,
+        given: &mut GivenAnswers,
+    ) -> Result<JsonText, ServiceError> {
+        if given.is_interrupt { self.interrupted() } else { self.answered(cell, given) }
+    }
+
+    /// The answers for the guest, one to each request of the cell of this number, or to some of them.
+    ///
+    /// # Errors
+    ///
+    /// An answer to something else, two answers to one request, an answer that is both output and error or
+    /// no line of text, or a request without an answer if all have to have one.
+    fn answered(&self, cell: u32, given: &mut GivenAnswers) -> Result<JsonText, ServiceError> {
+        let of_caller = self.requests.iter().filter(|item| item.fault.is_none());
+        let mut open: Vec<(String, &AskedItem)> =
+            of_caller.map(|item| (id_of(cell, item.number), item)).collect();
+        let mut seen = BTreeSet::new();
+        let mut for_guest = Vec::with_capacity(self.requests.len());
+        for (index, answer) in take(&mut given.answers).into_iter().enumerate() {
+            let place = |member: &str| format!("answers[{index}]{member}");
+            let AnswerParam { id, output, error } = answer;
+            let Some(at) = open.iter().position(|(known, ..)| *known == id) else {
+                let found = shortened(&id);
+                if seen.contains(&id) {
+                    return Err(
+                        ParamsError::Repeated { parameter: place(".id"), item: found }.into()
+                    );
+                }
+                let expected = match open.first() {
+                    Some((known, ..)) => {
+                        format!("the id of a request that waits, such as `{known}`")
+                    }
+                    None => "left out: all requests have an answer".to_owned(),
+                };
+                return Err(ParamsError::wrong(&place(".id"), expected, found).into());
+            };
+            let (known, item) = open.swap_remove(at);
+            seen.insert(id);
+            if output.is_some() && error.is_some() {
+                let expected = "an `output` or an `error`";
+                return Err(ParamsError::wrong(&place(""), expected, "both").into());
+            }
+            let is_text = |output: &RawValue| Sort::of(output) == Sort::Text;
+            let is_wrong = output.as_deref().is_some_and(|output| !is_text(output));
+            if item.kind == AskedKind::Input && is_wrong {
+                let expected = "a string: the request is for a line of text";
+                return Err(ParamsError::wrong(&place(".output"), expected, "other JSON").into());
+            }
+            let has_failed = error.is_some();
+            let output = output.map(JsonText::new);
+            let answer = GuestAnswer { number: item.number, output, error };
+            let answer = self.checked(item.tool.as_deref(), answer);
+            given.ended.extend(item.ended(known, &answer, has_failed));
+            for_guest.push(answer);
+        }
+        open.sort_unstable_by_key(|(_, item)| item.number);
+        if let Some((missing, ..)) = open.first().filter(|_| given.are_all) {
+            let expected = format!("an answer to each request; that to `{missing}` is missing");
+            let found = format!("{} answers", for_guest.len());
+            return Err(ParamsError::wrong("answers", expected, found).into());
+        }
+        let refused = self.requests.iter().filter(|item| item.fault.is_some());
+        for item in refused {
+            let AskedItem { number, fault, .. } = item.clone();
+            let answer = GuestAnswer { number, output: None, error: fault };
+            given.ended.extend(item.ended(id_of(cell, number), &answer, false));
+            for_guest.push(answer);
+        }
+        let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
+        Ok(JsonText::new(text))
+    }
+
+    /// The answer, or an error in the place of an output that does not fit the schema of its tool.
+    fn checked(&self, tool: Option<&str>, answer: GuestAnswer) -> GuestAnswer {
+        if answer.error.is_some() {
+            return answer;
+        }
+        match tool.and_then(|tool| self.tools.fault_of_output(tool, answer.output.as_ref())) {
+            None => answer,
+            error => GuestAnswer { number: answer.number, output: None, error },
+        }
+    }
+
+    /// An interrupt in the place of the answers: the guest raises it once.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be written as JSON.
+    pub(crate) fn interrupted(&self) -> Result<JsonText, ServiceError> {
+        let interrupts = self
+            .requests
+            .iter()
+            .map(|item| GuestInterrupt { number: item.number, interrupt: true });
+        let interrupts: Vec<GuestInterrupt> = interrupts.collect();
+        let text = to_raw_value(&interrupts).map_err(ServiceError::Unserialisable)?;
+        Ok(JsonText::new(text))
+    }
+}
+
+impl AskedItem {
+    /// Bytes of its texts.
+    fn text_bytes(&self) -> usize {
+        let texts = [self.tool.as_ref(), self.fault.as_ref()];
+        texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add)
+    }
+
+    /// The end of a call of a tool with this answer, which may be the error of its caller.
+    fn ended(
+        &self,
+        id: String,
+        answer: &GuestAnswer,
+        has_failed: bool,
+    ) -> Option<RecordedToolCall> {
+        let end = match (&answer.error, has_failed) {
+            (None, _) => ToolCallEnd::Answered,
+            (Some(_), true) => ToolCallEnd::Failed,
+            (Some(_), false) => ToolCallEnd::Refused,
+        };
+        let null = JsonText::null();
+        let output = answer.output.as_ref().unwrap_or(&null).as_str();
+        let result = Digest::of(answer.error.as_deref().unwrap_or(output).as_bytes());
+        let (tool, arguments) = (self.tool.clone()?, self.arguments?);
+        Some(RecordedToolCall { id, tool, arguments, result, end })
+    }
+}
+
+/// An answer as the guest gets it.
+#[derive(Serialize)]
+struct GuestAnswer {
+    number: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<JsonText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// The interrupt of a request, as the guest gets it.
+#[derive(Serialize)]
+struct GuestInterrupt {
+    number: u32,
+    interrupt: bool,
+}
+
+/// A request of the cell of this number, as its caller sees it.
+pub(crate) fn shown(cell: u32, request: CallerRequest) -> AskedRequest {
+    let (id, kind) = (id_of(cell, request.number), kind_of(&request));
+    let (name, arguments) = request.tool.map(|tool| (tool.name, one_line(tool.arguments))).unzip();
+    let (prompt, hidden) = request.input.map(|line| (line.prompt, line.hidden)).unzip();
+    let (arguments, hidden) = (arguments.flatten(), hidden.unwrap_or(false));
+    AskedRequest { id, kind, name, arguments, prompt, hidden }
+}
+
+/// Arguments without line breaks, which could end an event of the answer.
+fn one_line(arguments: JsonText) -> Option<Box<RawValue>> {
+    let text = in_one_line(String::from(Box::<str>::from(arguments.into_raw())))?;
+    RawValue::from_string(text).ok()
+}
+
+/// One sentence that says what a cell waits for.
+pub(crate) fn summary_of(requests: &[AskedRequest]) -> String {
+    let named = requests.iter().filter_map(|request| request.name.as_deref());
+    let names: BTreeSet<&str> = named.collect();
+    let few: Vec<&str> = names.iter().copied().take(3).collect();
+    let more = if names.len() > few.len() { ", ..." } else { "" };
+    match (requests.len(), few.is_empty()) {
+        (1, true) => "Waits for a line of text.".to_owned(),
+        (count, true) => format!("Waits for {count} lines of text."),
+        (1, false) => format!("Waits for an answer of {}.", few.join(", ")),
+        (count, false) => format!("Waits for {count} answers, of {}{more}.", few.join(", ")),
+    }
+}
+
+/// The id of a request.
+fn id_of(cell: u32, number: u32) -> String {
+    format!("c{cell}-r{number}")
+}
+
+const fn kind_of(request: &CallerRequest) -> AskedKind {
+    if request.tool.is_some() { AskedKind::Tool } else { AskedKind::Input }
+}
+
+/// An id as sent, for a message.
+fn shortened(id: &str) -> String {
+    let short: String = id.chars().take(40).collect();
+    format!("\"{}\"", short.escape_debug())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use wardian_formats::job::session::asking::MAX_ROUND;
+    use wardian_formats::protocol::methods::asking::MAX_ANSWERS;
+
+    fn tools(names: &[&str]) -> KnownTools {
+        let schema = json!({"properties": {"a": {"type": "integer"}}});
+        let declared = names.iter().map(|name| {
+            json!({"name": name, "input_schema": schema,
+            "output_schema": {"type": ["null", "integer"]}})
+        });
+        let declared = serde_json::to_string(&declared.collect::<Vec<_>>()).unwrap();
+        let declared: Vec<ToolDeclaration> = serde_json::from_str(&declared).unwrap();
+        CalledTools::of(&declared).unwrap().known
+    }
+
+    fn requests() -> CallerRequests {
+        let text = br#"[{"number":4,"tool":{"name":"f","arguments":{"a":1}}},
+            {"number":6,"input":{"prompt":"Name?","hidden":true}}]"#;
+        CallerRequests::read(text).unwrap()
+    }
+
+    fn asked() -> AskedCell {
+        AskedCell::of(&requests(), &tools(&["f"])).unwrap()
+    }
+
+    fn answered(answers: &Value) -> Result<String, String> {
+        let answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
+        match asked().told(3, &mut GivenAnswers::all(answers)) {
+            Ok(text) => Ok(text.as_str().to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        let text = serde_json::to_string(&asked()).unwrap();
+        let digest = Digest::of(br#"{"a":1}"#);
+        let call = format!(r#"{{"number":4,"kind":"tool","tool":"f","arguments":"{digest}"}}"#);
+        let expected = format!(r#","requests":[{call},{{"number":6,"kind":"input"}}]}}"#);
+        let begins = text.starts_with(r#"{"tools":{"f":{"input":{"#);
+        assert!(begins && text.ends_with(&expected), "{text}");
+        assert_eq!(serde_json::from_str::<AskedCell>(&text).unwrap(), asked());
+        assert!((100..2_000).contains(&asked().bytes()), "{}", asked().bytes());
+        let undeclared = AskedCell::of(&requests(), &KnownTools::default()).unwrap_err();
+        assert!(undeclared.contains("`f`"), "{undeclared}");
+    }
+
+    #[test]
+    fn an_interrupt_stands_in_the_place_of_all_answers() {
+        let expected = r#"[{"number":4,"interrupt":true},{"number":6,"interrupt":true}]"#;
+        assert_eq!(asked().interrupted().unwrap().as_str(), expected);
+        let told = asked().told(3, &mut GivenAnswers::interrupt()).unwrap();
+        assert_eq!(told.as_str(), expected);
+    }
+
+    #[test]
+    fn callers_see_ids_kinds_and_what_is_asked() {
+        let shown = asked().shown(3, requests());
+        assert_eq!(summary_of(&shown), "Waits for 2 answers, of f.");
+        let expected = json!([
+            {"id": "c3-r4", "kind": "tool", "name": "f", "arguments": {"a": 1}},
+            {"id": "c3-r6", "kind": "input", "prompt": "Name?", "hidden": true},
+        ]);
+        assert_eq!(serde_json::to_value(&shown).unwrap(), expected);
+        assert_eq!(summary_of(&shown[1..]), "Waits for a line of text.");
+    }
+
+    #[test]
+    fn calls_that_do_not_fit_are_not_shown_and_answered_with_the_others() {
+        let text = br#"[{"number":4,"tool":{"name":"f","arguments":{"a":"x"}}},
+            {"number":6,"tool":{"name":"f","arguments":{"a":1}}}]"#;
+        let requests = || CallerRequests::read(text).unwrap();
+        let asked = AskedCell::of(&requests(), &tools(&["f"])).unwrap();
+        let shown = asked.shown(3, requests());
+        assert_eq!(shown.iter().map(|request| request.id.as_str()).collect::<Vec<_>>(), ["c3-r6"]);
+        let answer = |output: &str| {
+            let answers = format!(r#"[{{"id":"c3-r6","output":{output}}}]"#);
+            let answers: Vec<AnswerParam> = serde_json::from_str(&answers).unwrap();
+            let mut given = GivenAnswers::all(answers);
+            let text = asked.answered(3, &mut given).unwrap().as_str().to_owned();
+            let ends: Vec<_> = given.ended.iter().map(|call| (call.id.clone(), call.end)).collect();
+            (text, ends)
+        };
+        let fault = r#"{"number":4,"error":"`arguments.a` must be an integer"}"#;
+        let (text, ends) = answer("7");
+        assert_eq!(text, format!(r#"[{{"number":6,"output":7}},{fault}]"#));
+        let refused = ("c3-r4".to_owned(), ToolCallEnd::Refused);
+        assert_eq!(ends, [("c3-r6".to_owned(), ToolCallEnd::Answered), refused]);
+        let (text, ends) = answer("\"7\"");
+        assert!(text.contains("must be null or an integer"), "{text}");
+        assert!(ends.iter().all(|(_, end)| *end == ToolCallEnd::Refused), "{ends:?}");
+        let refused: Vec<AnswerParam> = serde_json::from_str(r#"[{"id":"c3-r4"}]"#).unwrap();
+        let mut refused = GivenAnswers::all(refused);
+        assert!(asked.answered(3, &mut refused).is_err(), "its caller has not seen it");
+    }
+
+    #[test]
+    fn a_call_has_place_for_all_answers() {
+        assert_eq!(MAX_ANSWERS, MAX_ROUND);
+    }
+
+    #[test]
+    fn some_requests_can_be_answered_before_the_others() {
+        let answers = serde_json::from_str(r#"[{"id": "c3-r6", "output": "Ada"}]"#).unwrap();
+        let mut some = GivenAnswers::some(answers);
+        let text = asked().answered(3, &mut some).unwrap();
+        assert!(some.ended.is_empty(), "a line of text is no call");
+        assert_eq!(text.as_str(), r#"[{"number":6,"output":"Ada"}]"#);
+    }
+
+    #[test]
+    fn each_request_is_answered_once_in_any_order() {
+        let answers = json!([{"id": "c3-r6", "output": "Ada"}, {"id": "c3-r4", "error": "no"}]);
+        let expected = r#"[{"number":6,"output":"Ada"},{"number":4,"error":"no"}]"#;
+        assert_eq!(answered(&answers), Ok(expected.to_owned()));
+        let nothing = json!([{"id": "c3-r4", "output": null}, {"id": "c3-r6", "error": "no"}]);
+        assert_eq!(
+            answered(&nothing),
+            Ok(r#"[{"number":4},{"number":6,"error":"no"}]"#.to_owned())
+        );
+        let (first, line) = (json!({"id": "c3-r4"}), json!({"id": "c3-r6", "output": ""}));
+        for (answers, parameter, words) in [
+            (json!([]), "answers", "`c3-r4` is missing"),
+            (json!([first]), "answers", "`c3-r6` is missing"),
+            (json!([first, first]), "answers[1].id", "repeats"),
+            (json!([first, line, line]), "answers[2].id", "repeats"),
+            (json!([{"id": "c2-r4"}]), "answers[0].id", "such as `c3-r4`"),
+            (json!([first, line, {"id": "c3-r9"}]), "answers[2].id", "all requests have an answer"),
+            (json!([{"id": "c3-r4", "output": 1, "error": ""}]), "answers[0]", "both"),
+            (json!([{"id": "c3-r6", "output": 1}]), "answers[0].output", "a string"),
+        ] {
+            let message = answered(&answers).unwrap_err();
+            assert!(message.contains(parameter) && message.contains(words), "{message}");
+        }
+    }
+}

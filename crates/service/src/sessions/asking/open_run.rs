@@ -1,0 +1,273 @@
+//! A call whose caller hears at once what its program asks, and answers while it goes on.
+//!
+//! A request is told as soon as the program has made it, or with the end of the turn in which it waits. Answers
+//! reach the program once it waits.
+//!
+//! INVARIANT(answered-once): a request is told once and answered once. The same answer may come again, and
+//! changes nothing; another one is refused.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+use tokio::sync::Notify;
+
+use crate::error::ServiceError;
+use crate::run::execute::log_stream::LogListener;
+use crate::sessions::asking::asked;
+use crate::sessions::asking::called_tools::KnownTools;
+use wardian_formats::job::session::asking::{CallerRequest, MAX_ROUND};
+use wardian_formats::protocol::members::Sort;
+use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_vocabulary::budget::CallMemory;
+use wardian_vocabulary::ids::{Digest, RunId, TenantId};
+
+/// Answered requests of a run that are remembered, so that an answer can be repeated.
+const MAX_ANSWERED: usize = 1_024;
+
+/// The run of a call that goes on.
+#[derive(Debug)]
+pub(crate) struct OpenRun {
+    tenant: TenantId,
+    id: RunId,
+    /// True once its first part has the id.
+    is_begun: AtomicBool,
+    listener: LogListener,
+    /// The number of its cell, and the tools that the program may call.
+    cell: Mutex<Option<(u32, KnownTools)>>,
+    state: Mutex<OpenState>,
+    /// Wakes the call when an answer has come.
+    answered: Notify,
+}
+
+#[derive(Debug, Default)]
+struct OpenState {
+    requests: BTreeMap<String, RequestState>,
+    /// The ids of those that are answered, the oldest first.
+    answered: VecDeque<String>,
+    /// Answers that the program does not have yet.
+    given: Vec<GivenAnswer>,
+    /// Why the call waits no longer for others.
+    signal: Option<Signal>,
+}
+
+/// Why a call does not wait for answers any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// The session of its cell was interrupted.
+    Interrupt,
+    /// Its cell has ended, or goes on in another call.
+    Over,
+}
+
+/// How far a request is.
+#[derive(Debug)]
+enum RequestState {
+    Open(AskedKind),
+    /// Its answer has this digest.
+    Answered(Digest),
+}
+
+/// An answer, and the memory that it is charged to until the program has it.
+#[derive(Debug)]
+pub(crate) struct GivenAnswer {
+    pub(crate) answer: AnswerParam,
+    pub(crate) memory: CallMemory,
+}
+
+/// What became of answers to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunAnswersView {
+    /// The run.
+    pub run_id: RunId,
+    /// The requests that are answered now.
+    pub accepted: Vec<String>,
+    /// Those that had this answer before.
+    pub repeated: Vec<String>,
+}
+
+impl OpenRun {
+    /// A run of this tenant, whose caller hears its requests.
+    pub(crate) fn new(tenant: TenantId, id: RunId, listener: LogListener) -> Self {
+        let (is_begun, cell, state) = (AtomicBool::default(), Mutex::default(), Mutex::default());
+        Self { tenant, id, is_begun, listener, cell, state, answered: Notify::new() }
+    }
+
+    pub(crate) fn is_of(&self, tenant: &TenantId) -> bool {
+        self.tenant == *tenant
+    }
+
+    pub(crate) const fn id(&self) -> &RunId {
+        &self.id
+    }
+
+    /// Lets the wait for answers end for this reason, unless there is another one already.
+    pub(crate) fn signal(&self, signal: Signal) {
+        self.state.lock().signal.get_or_insert(signal);
+        self.answered.notify_one();
+    }
+
+    /// Returns the reason why the wait has ended, and forgets it.
+    pub(crate) fn take_signal(&self) -> Option<Signal> {
+        self.state.lock().signal.take()
+    }
+
+    /// The id of the run, for its first part alone: the others are runs of their own.
+    pub(crate) fn id_of_first_part(&self) -> Option<RunId> {
+        (!self.is_begun.swap(true, Ordering::AcqRel)).then(|| self.id.clone())
+    }
+
+    /// A part of this cell begins, whose program may call these tools.
+    pub(crate) fn begin_part(&self, number: u32, tools: &KnownTools) {
+        *self.cell.lock() = Some((number, tools.clone()));
+    }
+
+    /// Tells the caller what its program asks while it goes on: text that may come from a hostile guest. What
+    /// the caller does not get, or what there is no room for, is left to the end of the turn.
+    pub(crate) fn announce(&self, text: &str) {
+        let Some(request) = CallerRequest::read(text) else { return };
+        let shown = match &*self.cell.lock() {
+            Some((number, tools)) => {
+                let fault = request.tool.as_ref().map(|call| tools.fault_of(call));
+                if !matches!(fault, None | Some(Ok(None))) {
+                    return;
+                }
+                asked::shown(*number, request)
+            }
+            None => return,
+        };
+        let state = self.state.lock();
+        if state.requests.len().saturating_sub(state.answered.len()) < MAX_ROUND {
+            drop(state);
+            self.tell(&[shown]);
+        }
+    }
+
+    /// Waits until the caller has answered some of these requests, or the call is told not to wait.
+    pub(crate) async fn given_to(&self, requests: &[AskedRequest]) -> Vec<GivenAnswer> {
+        loop {
+            let changed = self.answered.notified();
+            let given = self.take_given(requests);
+            if !given.is_empty() || self.state.lock().signal.is_some() {
+                return given;
+            }
+            changed.await;
+        }
+    }
+
+    /// Tells the caller the requests that it does not know yet.
+    pub(crate) fn tell(&self, requests: &[AskedRequest]) {
+        for request in requests {
+            let known = self.state.lock().requests.contains_key(&request.id);
+            let told = ToldRequest { run_id: &self.id, request };
+            if known {
+                continue;
+            }
+            let Ok(text) = serde_json::to_string(&told) else { continue };
+            let open = RequestState::Open(request.kind);
+            // Before the caller hears of it: the answer may come at once.
+            self.state.lock().requests.insert(request.id.clone(), open);
+            self.listener.ask(text.into());
+        }
+    }
+
+    /// Takes the answers to these requests. Those to others are forgotten: the program does not wait for
+    /// them any more.
+    fn take_given(&self, requests: &[AskedRequest]) -> Vec<GivenAnswer> {
+        let given = std::mem::take(&mut self.state.lock().given);
+        let is_asked = |given: &GivenAnswer| requests.iter().any(|one| one.id == given.answer.id);
+        given.into_iter().filter(is_asked).collect()
+    }
+
+    /// Takes answers, all of them or none.
+    pub(crate) fn take(
+        &self,
+        answers: Vec<AnswerParam>,
+        memory: &CallMemory,
+    ) -> Result<RunAnswersView, ServiceError> {
+        let mut state = self.state.lock();
+        let mut new: BTreeMap<String, Digest> = BTreeMap::new();
+        let mut view =
+            RunAnswersView { run_id: self.id.clone(), accepted: Vec::new(), repeated: Vec::new() };
+        let mut given = Vec::with_capacity(answers.len());
+        for (index, answer) in answers.into_iter().enumerate() {
+            let digest = digest_of(&answer);
+            let known = new.get(&answer.id).copied();
+            let known = known.map_or_else(|| state.fitting(index, &answer), |one| Ok(Some(one)))?;
+            match known {
+                Some(before) if before == digest => view.repeated.push(answer.id),
+                Some(_other) => {
+                    let expected = "the answer that this request has: it is answered once";
+                    let place = format!("answers[{index}]");
+                    return Err(ParamsError::wrong(&place, expected, "another answer").into());
+                }
+                None => {
+                    new.insert(answer.id.clone(), digest);
+                    view.accepted.push(answer.id.clone());
+                    given.push(GivenAnswer { answer, memory: memory.clone() });
+                }
+            }
+        }
+        for (id, digest) in new {
+            state.requests.insert(id.clone(), RequestState::Answered(digest));
+            state.answered.push_back(id);
+        }
+        state.given.append(&mut given);
+        while state.answered.len() > MAX_ANSWERED {
+            if let Some(oldest) = state.answered.pop_front() {
+                state.requests.remove(&oldest);
+            }
+        }
+        drop(state);
+        self.answered.notify_one();
+        Ok(view)
+    }
+}
+
+impl OpenState {
+    /// The digest of the answer that a request has. `None` if it is open and this is an answer to it.
+    fn fitting(
+        &self,
+        index: usize,
+        AnswerParam { id, output, error }: &AnswerParam,
+    ) -> Result<Option<Digest>, ParamsError> {
+        let place = |member: &str| format!("answers[{index}]{member}");
+        let kind = match self.requests.get(id) {
+            Some(RequestState::Answered(digest)) => return Ok(Some(*digest)),
+            Some(RequestState::Open(kind)) => *kind,
+            None => {
+                let expected = "the id of a request of this run";
+                let found: String = id.chars().take(40).collect();
+                let found = format!("\"{}\"", found.escape_debug());
+                return Err(ParamsError::wrong(&place(".id"), expected, found));
+            }
+        };
+        if output.is_some() && error.is_some() {
+            return Err(ParamsError::wrong(&place(""), "an `output` or an `error`", "both"));
+        }
+        let is_text = output.as_deref().is_none_or(|output| Sort::of(output) == Sort::Text);
+        if kind == AskedKind::Input && !is_text {
+            let expected = "a string: the request is for a line of text";
+            return Err(ParamsError::wrong(&place(".output"), expected, "other JSON"));
+        }
+        Ok(None)
+    }
+}
+
+/// A request as the caller hears of it.
+#[derive(Serialize)]
+struct ToldRequest<'a> {
+    run_id: &'a RunId,
+    #[serde(flatten)]
+    request: &'a AskedRequest,
+}
+
+fn digest_of(AnswerParam { output, error, .. }: &AnswerParam) -> Digest {
+    let mut pieces = Digest::in_pieces();
+    let text = output.as_deref().map_or("null", |output| output.get());
+    pieces.add(if error.is_some() { b"e" } else { b"o" });
+    pieces.add(error.as_deref().unwrap_or(text).as_bytes());
+    pieces.finish()
+}

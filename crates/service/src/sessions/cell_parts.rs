@@ -1,0 +1,91 @@
+//! The parts of a call that its cell has for itself.
+
+use std::sync::Arc;
+
+use crate::error::ServiceError;
+use crate::run::execute::log_stream::LogListener;
+use crate::run::prepare::label::RunLabel;
+use crate::run::result::left_files;
+use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::open_run::OpenRun;
+use wardian_formats::job::session::asking::JsonText;
+use wardian_formats::job::{KeepBounds, KeepFiles};
+use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams};
+use wardian_formats::provenance::SessionInputs;
+use wardian_stores::records::RecordedToolCall;
+
+/// The parts of a call that its cell has for itself.
+pub(super) struct CellParts {
+    pub(super) code: String,
+    pub(super) limits: RequestedLimits,
+    pub(super) keep_files: KeepFiles,
+    pub(super) strict_output: bool,
+    pub(super) label: Option<RunLabel>,
+    pub(super) listener: Option<LogListener>,
+    /// True if the value is displayed whatever it is.
+    pub(super) shows_value: bool,
+    /// What the session must follow from, if it repeats another one.
+    pub(super) expected: Option<Box<SessionInputs>>,
+    pub(super) tools: CalledTools,
+    pub(super) answers: Option<JsonText>,
+    /// The calls of tools that end with these answers.
+    pub(super) tool_calls: Vec<RecordedToolCall>,
+    /// The run of the call, if its caller answers while it goes on.
+    pub(super) open: Option<Arc<OpenRun>>,
+    /// The result of its earlier parts, if it has waited.
+    pub(super) earlier: Option<String>,
+}
+
+impl CellParts {
+    /// The parts of a call that only interrupts a cell.
+    pub(super) fn of_interrupt(bounds: KeepBounds) -> Self {
+        Self::of_code(String::new(), KeepFiles::Usual(bounds))
+    }
+
+    /// The parts of the same call for a cell that goes on in it.
+    pub(super) fn next_part(&self) -> Self {
+        Self {
+            limits: self.limits,
+            strict_output: self.strict_output,
+            label: self.label.clone(),
+            listener: self.listener.clone(),
+            open: self.open.clone(),
+            ..Self::of_code(String::new(), self.keep_files.clone())
+        }
+    }
+
+    /// The parts of a call, without its answers. Files are kept within these bounds, if it does not say which.
+    pub(super) fn of(
+        params: &mut RunCodeParams,
+        bounds: KeepBounds,
+        listener: Option<LogListener>,
+    ) -> Result<Self, ServiceError> {
+        let keep_files = left_files::kept(params.keep_files.take(), bounds);
+        Ok(Self {
+            limits: params.limits(),
+            strict_output: params.strict_output,
+            label: params.label.clone().map(RunLabel::parse).transpose()?,
+            listener,
+            ..Self::of_code(std::mem::take(&mut params.code), keep_files)
+        })
+    }
+
+    /// Code without anything else.
+    pub(super) fn of_code(code: String, keep_files: KeepFiles) -> Self {
+        Self {
+            code,
+            limits: RequestedLimits::default(),
+            keep_files,
+            strict_output: false,
+            label: None,
+            listener: None,
+            shows_value: false,
+            expected: None,
+            tools: CalledTools::default(),
+            answers: None,
+            tool_calls: Vec::new(),
+            open: None,
+            earlier: None,
+        }
+    }
+}

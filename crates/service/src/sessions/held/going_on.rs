@@ -1,0 +1,62 @@
+//! How cells begin to wait in the middle of a call, and go on.
+
+use tracing::warn;
+
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
+use crate::sessions::room::{RunningCell, SessionRoom};
+use wardian_dispatch::{DispatchError, FinishedRun, RunHost};
+use wardian_formats::job::Turn;
+use wardian_sessions::{SessionTurn, SessionsError};
+use wardian_vocabulary::error::CauseChain;
+
+/// Keeps a cell that waits in the middle of a call. If that is not possible, its guest is closed, and its
+/// turn is returned with the reason. From now on its session has its whole time again.
+pub(crate) async fn hold(
+    room: &SessionRoom,
+    caller: &Caller,
+    mut cell: HeldCell,
+) -> Option<(SessionTurn, String)> {
+    let store = match room.store() {
+        Ok(store) => store,
+        Err(none) => return Some((cell.turn, none.to_string())),
+    };
+    let bytes = cell.bytes();
+    match room.places().take(cell.turn.owner(), (&caller.memory, bytes), cell.place.take()) {
+        Ok(place) => cell.place = Some(place),
+        Err(none) => return Some((cell.turn, none.to_string())),
+    }
+    let session = cell.turn.session().clone();
+    if let Err(cause) = store.note_use(&session).await {
+        // It may end before its time.
+        warn!(session.id = %session, "its use could not be noted: {}", CauseChain(&cause));
+    }
+    let refused = room.held().hold(session, cell, store.longest_wait());
+    room.holds.notify_waiters();
+    Some((refused?.turn, "its session has ended".to_owned()))
+}
+
+/// Lets a cell go on in the middle of a call. One that has not gone on waits on, unless its guest is lost.
+pub(crate) async fn go_on(
+    taken: &mut TakenCell,
+    running: Option<&RunningCell<'_>>,
+    order: &Turn,
+    host: &mut impl RunHost,
+) -> Result<FinishedRun, ServiceError> {
+    let lost = wait_lost(taken.facts());
+    let Some(guest) = taken.guest() else { return Err(lost) };
+    running.into_iter().for_each(|running| running.can_interrupt(guest));
+    match guest.turn(order, host).await {
+        Err(DispatchError::GuestLost) => {
+            taken.note_lost();
+            Err(lost)
+        }
+        finished => Ok(finished?),
+    }
+}
+
+/// The error for a cell whose guest was lost while it waited.
+pub(crate) fn wait_lost(CellFacts { session, number, .. }: &CellFacts) -> ServiceError {
+    SessionsError::WaitLost { session: session.clone(), cell: *number }.into()
+}

@@ -1,0 +1,4 @@
+//! The turns of cells: what is noted while they run, and their ends.
+
+pub(super) mod begun_host;
+pub(super) mod end_turn;
