@@ -32,7 +32,7 @@ use crate::cli::commands::skills::{
 };
 use crate::cli::commands::{
     blobs, conformance, doctor, engine, kernel, keys, licenses, man, mcp, repl, runs, secrets,
-    sessions, show_config, test, top, verify,
+    sessions, show_config, test, tools, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -168,6 +168,7 @@ fn with_config(
         Command::Secrets(SecretsCommand::List { tenant, json }) => {
             secrets::list(&config, tenant.as_deref(), json)
         }
+        Command::Tools(command) => tools::tools(&config, command),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Top(args) => top::top(&config, &args),
         Command::Conformance(args) => {

@@ -18,6 +18,7 @@ use crate::tables::sessions::read_sessions;
 use crate::tables::telemetry::read_traces;
 use crate::tables::tenant_skills::read_tenant_skills;
 use crate::tables::tenants::{read_image_tenants, read_tenants};
+use crate::tables::tools::read_tools;
 use crate::tables::workers::{most_runs, read_workers};
 use wardian_dispatch::memory_of;
 use wardian_edges::http::{HttpConfig, TlsFiles, share_of_an_address};
@@ -54,11 +55,11 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let tenant_skills = read_tenant_skills(&mut reader, surroundings);
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
+    let tools = read_tools(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
     let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
-    let results = read_results(&mut reader);
-    let audit = read_audit(&mut reader, surroundings);
+    let (results, audit) = (read_results(&mut reader), read_audit(&mut reader, surroundings));
     let engine = read_engine(&mut reader, surroundings);
     let log = read_log(&mut reader);
     let traces = read_traces(&mut reader, surroundings);
@@ -78,6 +79,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         images,
         network,
         secrets,
+        tools,
         blobs,
         records,
         sessions,

@@ -173,6 +173,7 @@ static SETTINGS: [SettingRow; 168] = [
     row("secrets.tenant_command", AtStart, "", "", "Program and arguments that print a tenant's secret; `{tenant}` and the variable WARDIAN_TENANT name the tenant.", "secrets.md#secrets-of-tenants"),
     row("secrets.share_with_tenants", AtStart, "", "`true`, `false`", "Whether a tenant's runs get the server's secrets that the tenant itself does not have.", ""),
     row("secrets.hosts", AtStart, "", "", "Secrets that skills get only as placeholders, with the hosts to which the values are sent.", ""),
+    row("tools", AtStart, "", "32 servers", "Servers whose tools runs may call, such as `{ github = { mcp = \"https://mcp.example.com/\" } }`: MCP servers, and OpenAPI documents.", "tools-of-servers.md"),
     row("blobs.folder", AtStart, "", "", "Folder of the blob store, which only one server at a time can use.", ""),
     row("blobs.ttl", AtStart, "", "", "How long a blob is kept after its last use; 0 keeps it forever.", "blobs.md#how-long-a-blob-is-kept"),
     row("blobs.quota", AtStart, "", "", "Maximum total size of one tenant's blobs.", ""),

@@ -22,6 +22,7 @@ use wardian_stores::results::ResultsConfig;
 use wardian_stores::secrets::SecretsConfig;
 use wardian_stores::tenants::JwtConfig;
 use wardian_telemetry::traces::TracesConfig;
+use wardian_tools::config::ToolsConfig;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::TenantPolicy;
 use wardian_vocabulary::units::ByteCount;
@@ -71,6 +72,8 @@ pub struct Config {
     pub network: NetworkConfig,
     /// Where the secrets of skills are, and the hosts that get them.
     pub secrets: SecretsConfig,
+    /// Servers of tools. Default: none.
+    pub tools: ToolsConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
     /// Records of runs.

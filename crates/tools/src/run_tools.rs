@@ -1,0 +1,289 @@
+//! What one run sees of the servers of tools, and what it has called.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde_json::value::RawValue;
+use tracing::debug;
+
+use crate::answer::ToolAnswer;
+use crate::error::ToolError;
+use crate::grants::ToolGrants;
+use crate::offered::OfferedTool;
+use crate::record::{ToolCallEnd, ToolCallRecord};
+use crate::server::{CallBounds, ToolServer};
+use wardian_formats::protocol::strict::{self, RootKind};
+use wardian_vocabulary::budget::CallMemory;
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::{Digest, TenantId};
+
+/// Calls that are recorded one by one; further ones are counted. A program can call tools that do not exist as often
+/// as its host calls allow.
+const MAX_RECORDS: usize = 1_000;
+
+/// Longest name that a message repeats, in characters.
+const MAX_NAME: usize = 128;
+
+/// The caller's approval of one call: of a tool with these arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolApproval {
+    by: String,
+    of: Digest,
+}
+
+impl ToolApproval {
+    /// The approval of `by`, the caller's name for the record.
+    #[must_use]
+    pub fn new(by: String, tool: &str, arguments: &RawValue) -> Self {
+        Self { by, of: approved(tool, arguments) }
+    }
+}
+
+/// The digest of what is approved of.
+fn approved(tool: &str, arguments: &RawValue) -> Digest {
+    let mut digest = Digest::in_pieces();
+    digest.add(tool.as_bytes());
+    digest.add(b"\0");
+    digest.add(arguments.get().as_bytes());
+    digest.finish()
+}
+
+/// A call of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolCallOrder<'a> {
+    /// Its name: `github.search_issues`.
+    pub tool: &'a str,
+    /// An object.
+    pub arguments: &'a RawValue,
+    /// The digest of the tool as it was listed to the program, if it was: another tool of this name is not called.
+    pub listed: Option<Digest>,
+    /// The caller's approval, if there is one.
+    pub approval: Option<&'a ToolApproval>,
+    /// When the run ends at the latest.
+    pub deadline: Instant,
+}
+
+/// What a call of a tool is answered with.
+#[derive(Debug, Clone)]
+pub enum ToolReply {
+    /// The value, as JSON text.
+    Output(Box<RawValue>),
+    /// The text of an error: of the tool, its server or the gateway.
+    Error(String),
+    /// Nothing was called yet: the caller has to approve of these arguments.
+    NeedsApproval,
+}
+
+/// The tools of a run, as far as their servers answer.
+#[derive(Debug, Default)]
+pub struct OfferedTools {
+    /// The tools, by server and name.
+    pub tools: Vec<OfferedTool>,
+    /// Servers that did not list theirs, each with the reason.
+    pub unavailable: Vec<(String, String)>,
+}
+
+/// The tools of one run.
+#[derive(Debug)]
+pub struct RunTools {
+    servers: Arc<BTreeMap<String, Arc<ToolServer>>>,
+    tenant: TenantId,
+    grants: ToolGrants,
+    calls: Mutex<Calls>,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    /// Calls of each server.
+    counts: BTreeMap<String, u32>,
+    records: Vec<ToolCallRecord>,
+    unrecorded: u64,
+}
+
+impl RunTools {
+    pub(crate) fn new(
+        servers: Arc<BTreeMap<String, Arc<ToolServer>>>,
+        tenant: TenantId,
+        grants: ToolGrants,
+    ) -> Self {
+        Self { servers, tenant, grants, calls: Mutex::default() }
+    }
+
+    /// True if the name is that of a granted tool of a server, if the server has it. Nothing is asked.
+    #[must_use]
+    pub fn is_named(&self, name: &str) -> bool {
+        self.server_of(name).is_some()
+    }
+
+    /// The server of a granted tool, and the tool's own name.
+    fn server_of<'n>(&self, name: &'n str) -> Option<(&Arc<ToolServer>, &'n str)> {
+        let (server_name, tool) = name.split_once('.')?;
+        let server = self.servers.get(server_name)?;
+        self.includes(server_name, server, tool).then_some((server, tool))
+    }
+
+    fn includes(&self, name: &str, server: &ToolServer, tool: &str) -> bool {
+        server.is_seen_by(&self.tenant)
+            && server.allows(tool)
+            && self.grants.include((name, server), tool)
+    }
+
+    /// Lists the granted tools of all servers, one server after the other.
+    pub async fn offered(&self, deadline: Instant, memory: &CallMemory) -> OfferedTools {
+        let mut offered = OfferedTools::default();
+        for (name, server) in &*self.servers {
+            let is_concerned = match &self.grants {
+                ToolGrants::Skill(patterns) => patterns.iter().any(|one| one.server() == name),
+                ToolGrants::Code => !server.config.code.is_empty(),
+                ToolGrants::Operator => true,
+            };
+            if !is_concerned || !server.is_seen_by(&self.tenant) {
+                continue;
+            }
+            let deadline = earlier(deadline, server.config.limits.timeout);
+            let bounds = CallBounds { tenant: &self.tenant, deadline, memory };
+            match Box::pin(server.listing(bounds)).await {
+                Ok(listing) => {
+                    let granted =
+                        listing.tools().filter(|tool| self.includes(name, server, &tool.name));
+                    offered.tools.extend(granted.map(|tool| server.offered(tool)));
+                }
+                Err(fault) => {
+                    let error = ToolError::of(fault, name);
+                    debug!(tools.server = %name, "no tools of `{name}`: {}", CauseChain(&error));
+                    offered.unavailable.push((name.clone(), error.to_string()));
+                }
+            }
+        }
+        offered
+    }
+
+    /// Calls a tool, and records the call.
+    ///
+    /// Cancellation: the call is not recorded, and its server may execute it all the same.
+    ///
+    /// # Errors
+    ///
+    /// The reason for which there is no answer, for the program.
+    pub async fn call(
+        &self,
+        order: ToolCallOrder<'_>,
+        memory: &CallMemory,
+    ) -> Result<ToolAnswer, ToolError> {
+        let begun = Instant::now();
+        let found = self.server_of(order.tool);
+        let called = match found {
+            Some((server, tool)) => Box::pin(self.call_of(server, tool, order, memory)).await,
+            None => Err(unknown(order.tool)),
+        };
+        let is_used = !matches!(called, Err(ToolError::NeedsApproval { .. }));
+        let approved_by = order.approval.filter(|_| is_used).map(|approval| approval.by.clone());
+        let keeps_values = found.is_some_and(|(server, _)| server.config.keeps_values);
+        let facts = (begun.elapsed(), keeps_values);
+        let called_with = (order.tool, order.arguments);
+        let record = ToolCallRecord::new(called_with, approved_by, &called, facts);
+        if let Err(error) = &called
+            && record.outcome != ToolCallEnd::Unknown
+        {
+            debug!("a call of a tool ended: {}", CauseChain(error));
+        }
+        self.calls.lock().add(record);
+        called
+    }
+
+    /// Calls a tool, and says what to answer the program: every failure is an error of the tool.
+    pub async fn reply(&self, order: ToolCallOrder<'_>, memory: &CallMemory) -> ToolReply {
+        match Box::pin(self.call(order, memory)).await {
+            Ok(answer) => {
+                answer.error_text().map_or(ToolReply::Output(answer.value), ToolReply::Error)
+            }
+            Err(ToolError::NeedsApproval { .. }) => ToolReply::NeedsApproval,
+            Err(error) => ToolReply::Error(error.to_string()),
+        }
+    }
+
+    async fn call_of(
+        &self,
+        server: &Arc<ToolServer>,
+        tool: &str,
+        order: ToolCallOrder<'_>,
+        memory: &CallMemory,
+    ) -> Result<ToolAnswer, ToolError> {
+        let full_name = order.tool;
+        let limits = &server.config.limits;
+        let deadline = earlier(order.deadline, limits.timeout);
+        let bounds = CallBounds { tenant: &self.tenant, deadline, memory };
+        check_arguments(order, limits.arguments.as_usize())?;
+        let listing = Box::pin(server.listing(bounds)).await;
+        let listing = listing.map_err(|fault| ToolError::of(fault, full_name))?;
+        let definition = listing.find(tool).ok_or_else(|| unknown(full_name))?;
+        if order.listed.is_some_and(|listed| listed != definition.digest()) {
+            return Err(ToolError::Changed { tool: full_name.to_owned() });
+        }
+        if server.needs_approval(definition) {
+            let of = approved(full_name, order.arguments);
+            if order.approval.is_none_or(|approval| approval.of != of) {
+                return Err(ToolError::NeedsApproval { tool: full_name.to_owned() });
+            }
+        }
+        let server_name = full_name.split('.').next().unwrap_or_default();
+        self.count(server_name, limits.calls_per_run)?;
+        let called = Box::pin(server.call(tool, order.arguments, bounds)).await;
+        called.map_err(|fault| ToolError::of(fault, full_name))
+    }
+
+    /// Counts a call that goes to a server.
+    fn count(&self, server: &str, limit: u32) -> Result<(), ToolError> {
+        let mut calls = self.calls.lock();
+        let count = calls.counts.entry(server.to_owned()).or_default();
+        if *count >= limit {
+            return Err(ToolError::TooManyCalls { server: server.to_owned(), limit });
+        }
+        *count = count.saturating_add(1);
+        Ok(())
+    }
+
+    /// The calls of the run, for its record and the audit log, and the number of those that are left out.
+    #[must_use]
+    pub fn records(&self) -> (Vec<ToolCallRecord>, u64) {
+        let calls = self.calls.lock();
+        (calls.records.clone(), calls.unrecorded)
+    }
+}
+
+impl Calls {
+    fn add(&mut self, record: ToolCallRecord) {
+        if self.records.len() < MAX_RECORDS {
+            self.records.push(record);
+        } else {
+            self.unrecorded = self.unrecorded.saturating_add(1);
+        }
+    }
+}
+
+/// Checks that arguments are an object that all parsers read alike, within the operator's bound.
+fn check_arguments(order: ToolCallOrder<'_>, most: usize) -> Result<(), ToolError> {
+    let wrong = |problem: String| ToolError::Arguments { tool: order.tool.to_owned(), problem };
+    let text = order.arguments.get();
+    if text.len() > most {
+        return Err(wrong(format!("are larger than {most} bytes")));
+    }
+    match strict::read_output(text) {
+        Ok(RootKind::Object) => Ok(()),
+        Ok(_) => Err(wrong("must be an object".to_owned())),
+        Err(_) => Err(wrong("have no single meaning".to_owned())),
+    }
+}
+
+/// The same answer for what does not exist and for what was not granted.
+fn unknown(name: &str) -> ToolError {
+    ToolError::Unknown { tool: name.chars().take(MAX_NAME).collect() }
+}
+
+/// The earlier of a deadline and the end of `timeout` from now on.
+fn earlier(deadline: Instant, timeout: Duration) -> tokio::time::Instant {
+    let own = Instant::now().checked_add(timeout);
+    own.map_or(deadline, |own| own.min(deadline)).into()
+}
