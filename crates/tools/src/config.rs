@@ -38,8 +38,6 @@ pub struct ToolServerConfig {
     pub code: Vec<ToolGlob>,
     /// Whose secrets its credentials are.
     pub credentials: CredentialScope,
-    /// Whether records keep arguments and results, besides their digests.
-    pub keeps_values: bool,
     /// Its bounds.
     pub limits: ToolLimits,
 }
@@ -56,7 +54,6 @@ impl ToolServerConfig {
             approve: Vec::new(),
             code: Vec::new(),
             credentials: CredentialScope::Server,
-            keeps_values: false,
             limits: ToolLimits::default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use wardian_stores::secrets::SecretsError;
-use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::error::{CauseChain, ErrorKind};
 
 /// Why a call has no answer. The texts are for the program that called.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,14 @@ pub enum ToolError {
         #[source]
         cause: SecretsError,
     },
+    /// There is no connection to its server.
+    #[error("`{tool}` failed: its server cannot be reached")]
+    Unreachable {
+        /// Its name.
+        tool: String,
+        /// What is wrong, for the operator: it may name the place of the server.
+        detail: String,
+    },
     /// The server gave no usable answer.
     #[error("`{tool}` failed: {problem}")]
     Failed {
@@ -82,7 +90,7 @@ impl ToolError {
             Fault::TooLarge | Fault::Memory => Self::TooLarge { tool: tool.to_owned() },
             Fault::Credentials(cause) => Self::Credentials { tool: tool.to_owned(), cause },
             Fault::Arguments(problem) => Self::Arguments { tool: tool.to_owned(), problem },
-            Fault::Unreachable(text) => failed(format!("its server cannot be reached: {text}")),
+            Fault::Unreachable(detail) => Self::Unreachable { tool: tool.to_owned(), detail },
             Fault::Broken(text) => failed(text),
             Fault::SessionLost => failed("its server forgets its sessions at once".to_owned()),
             Fault::Refused { message, .. } => failed(message),
@@ -100,7 +108,18 @@ impl ToolError {
             Self::TooManyCalls { .. } => ErrorKind::QuotaExceeded,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::Credentials { .. } => ErrorKind::SecretUnavailable,
-            Self::Late { .. } | Self::Failed { .. } => ErrorKind::Internal,
+            Self::Late { .. } | Self::Unreachable { .. } | Self::Failed { .. } => {
+                ErrorKind::Internal
+            }
+        }
+    }
+
+    /// The text for the operator, which may name the place of a server.
+    #[must_use]
+    pub fn for_operator(&self) -> String {
+        match self {
+            Self::Unreachable { detail, .. } => format!("{self}: {detail}"),
+            other => CauseChain(other).to_string(),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Fault {
     Credentials(SecretsError),
     /// The arguments cannot be sent. The text is the end of a sentence about them.
     Arguments(String),
-    /// There is no connection. The text is for the caller.
+    /// There is no connection. The text is for the operator.
     Unreachable(String),
     /// It does not keep to its protocol. The text is for the caller.
     Broken(String),

@@ -1,7 +1,7 @@
 //! Tools of servers that the operator has configured: MCP servers, and APIs that an OpenAPI document describes.
 //!
 //! ```text
-//! RunTools (grants, counts, approvals, records) -> server (listing, share of tenants)
+//! RunTools (grants, counts, approvals) -> server (listing, share of tenants)
 //!       -> mcp (web | program), openapi -> web_client (egress) | a child process
 //! ```
 //!
@@ -34,14 +34,12 @@
 //! # Where a run meets its tools
 //!
 //! A use case opens [`RunTools`] for a run by [`Catalogue::open`], with the patterns of the skill's manifest or as
-//! code of a call, and asks [`RunTools::is_named`] for each tool that the guest calls. If it is, [`RunTools::reply`]
-//! answers instead of the caller: a [`ToolReply`] is the `output` or the `error` of the request.
-//! [`ToolReply::NeedsApproval`] becomes a request of kind `approval` with the tool and the arguments. Its answer is yes
-//! ([`ToolApproval::new`] with the same arguments), no (an `error` for the guest), or changed arguments (an approval of
-//! those). [`RunTools::records`] belongs into the record of the run and the audit log; the words of [`ToolCallEnd`] are
-//! labels for metrics.
+//! code of a call. [`RunTools::offered`] is what the program is told. Each call of it goes to [`RunTools::call`], with
+//! the digest of the tool as the program knows it. An approval ([`ToolApproval`]) is of one tool with its arguments.
+//! [`ServedCallEnd`] says how the call has ended.
 
 mod answer;
+mod call_end;
 mod catalogue;
 pub mod config;
 mod credentials;
@@ -51,7 +49,6 @@ mod grants;
 mod mcp;
 mod offered;
 mod openapi;
-mod record;
 mod run_tools;
 mod server;
 #[cfg(test)]
@@ -59,9 +56,9 @@ mod tests;
 mod web_client;
 
 pub use crate::answer::ToolAnswer;
+pub use crate::call_end::ServedCallEnd;
 pub use crate::catalogue::Catalogue;
 pub use crate::error::ToolError;
 pub use crate::grants::ToolGrants;
 pub use crate::offered::OfferedTool;
-pub use crate::record::{ToolCallEnd, ToolCallRecord};
-pub use crate::run_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder, ToolReply};
+pub use crate::run_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder};

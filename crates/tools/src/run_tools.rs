@@ -1,4 +1,4 @@
-//! What one run sees of the servers of tools, and what it has called.
+//! What one run sees of the servers of tools, and how often it calls them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,32 +12,23 @@ use crate::answer::ToolAnswer;
 use crate::error::ToolError;
 use crate::grants::ToolGrants;
 use crate::offered::OfferedTool;
-use crate::record::{ToolCallEnd, ToolCallRecord};
 use crate::server::{CallBounds, ToolServer};
 use wardian_formats::protocol::strict::{self, RootKind};
 use wardian_vocabulary::budget::CallMemory;
-use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{Digest, TenantId};
-
-/// Calls that are recorded one by one; further ones are counted. A program can call tools that do not exist as often
-/// as its host calls allow.
-const MAX_RECORDS: usize = 1_000;
 
 /// Longest name that a message repeats, in characters.
 const MAX_NAME: usize = 128;
 
 /// The caller's approval of one call: of a tool with these arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolApproval {
-    by: String,
-    of: Digest,
-}
+pub struct ToolApproval(Digest);
 
 impl ToolApproval {
-    /// The approval of `by`, the caller's name for the record.
+    /// The approval of a call of `tool` with these arguments.
     #[must_use]
-    pub fn new(by: String, tool: &str, arguments: &RawValue) -> Self {
-        Self { by, of: approved(tool, arguments) }
+    pub fn new(tool: &str, arguments: &RawValue) -> Self {
+        Self(approved(tool, arguments))
     }
 }
 
@@ -65,17 +56,6 @@ pub struct ToolCallOrder<'a> {
     pub deadline: Instant,
 }
 
-/// What a call of a tool is answered with.
-#[derive(Debug, Clone)]
-pub enum ToolReply {
-    /// The value, as JSON text.
-    Output(Box<RawValue>),
-    /// The text of an error: of the tool, its server or the gateway.
-    Error(String),
-    /// Nothing was called yet: the caller has to approve of these arguments.
-    NeedsApproval,
-}
-
 /// The tools of a run, as far as their servers answer.
 #[derive(Debug, Default)]
 pub struct OfferedTools {
@@ -91,15 +71,8 @@ pub struct RunTools {
     servers: Arc<BTreeMap<String, Arc<ToolServer>>>,
     tenant: TenantId,
     grants: ToolGrants,
-    calls: Mutex<Calls>,
-}
-
-#[derive(Debug, Default)]
-struct Calls {
     /// Calls of each server.
-    counts: BTreeMap<String, u32>,
-    records: Vec<ToolCallRecord>,
-    unrecorded: u64,
+    calls: Mutex<BTreeMap<String, u32>>,
 }
 
 impl RunTools {
@@ -109,6 +82,21 @@ impl RunTools {
         grants: ToolGrants,
     ) -> Self {
         Self { servers, tenant, grants, calls: Mutex::default() }
+    }
+
+    /// True if a server may have tools for the run. Nothing is asked.
+    #[must_use]
+    pub fn may_have_some(&self) -> bool {
+        self.servers.iter().any(|(name, server)| self.concerns(name, server))
+    }
+
+    fn concerns(&self, name: &str, server: &ToolServer) -> bool {
+        let is_granted = match &self.grants {
+            ToolGrants::Skill(patterns) => patterns.iter().any(|one| one.server() == name),
+            ToolGrants::Code => !server.config.code.is_empty(),
+            ToolGrants::Operator => true,
+        };
+        is_granted && server.is_seen_by(&self.tenant)
     }
 
     /// True if the name is that of a granted tool of a server, if the server has it. Nothing is asked.
@@ -130,16 +118,17 @@ impl RunTools {
             && self.grants.include((name, server), tool)
     }
 
-    /// Lists the granted tools of all servers, one server after the other.
+    /// Lists the granted tools of all servers, one server after the other. One that was too slow a moment ago is not
+    /// asked again.
     pub async fn offered(&self, deadline: Instant, memory: &CallMemory) -> OfferedTools {
         let mut offered = OfferedTools::default();
         for (name, server) in &*self.servers {
-            let is_concerned = match &self.grants {
-                ToolGrants::Skill(patterns) => patterns.iter().any(|one| one.server() == name),
-                ToolGrants::Code => !server.config.code.is_empty(),
-                ToolGrants::Operator => true,
-            };
-            if !is_concerned || !server.is_seen_by(&self.tenant) {
+            if !self.concerns(name, server) {
+                continue;
+            }
+            if server.was_late() {
+                let late = ToolError::Late { tool: name.clone() };
+                offered.unavailable.push((name.clone(), late.to_string()));
                 continue;
             }
             let deadline = earlier(deadline, server.config.limits.timeout);
@@ -151,18 +140,20 @@ impl RunTools {
                     offered.tools.extend(granted.map(|tool| server.offered(tool)));
                 }
                 Err(fault) => {
+                    server.note_fault(&fault);
                     let error = ToolError::of(fault, name);
-                    debug!(tools.server = %name, "no tools of `{name}`: {}", CauseChain(&error));
-                    offered.unavailable.push((name.clone(), error.to_string()));
+                    let fault = error.for_operator();
+                    debug!(tools.server = %name, "no tools of `{name}`: {fault}");
+                    offered.unavailable.push((name.clone(), fault));
                 }
             }
         }
         offered
     }
 
-    /// Calls a tool, and records the call.
+    /// Calls a tool.
     ///
-    /// Cancellation: the call is not recorded, and its server may execute it all the same.
+    /// Cancellation: its server may execute the call all the same.
     ///
     /// # Errors
     ///
@@ -172,36 +163,14 @@ impl RunTools {
         order: ToolCallOrder<'_>,
         memory: &CallMemory,
     ) -> Result<ToolAnswer, ToolError> {
-        let begun = Instant::now();
-        let found = self.server_of(order.tool);
-        let called = match found {
-            Some((server, tool)) => Box::pin(self.call_of(server, tool, order, memory)).await,
-            None => Err(unknown(order.tool)),
+        let Some((server, tool)) = self.server_of(order.tool) else {
+            return Err(unknown(order.tool));
         };
-        let is_used = !matches!(called, Err(ToolError::NeedsApproval { .. }));
-        let approved_by = order.approval.filter(|_| is_used).map(|approval| approval.by.clone());
-        let keeps_values = found.is_some_and(|(server, _)| server.config.keeps_values);
-        let facts = (begun.elapsed(), keeps_values);
-        let called_with = (order.tool, order.arguments);
-        let record = ToolCallRecord::new(called_with, approved_by, &called, facts);
-        if let Err(error) = &called
-            && record.outcome != ToolCallEnd::Unknown
-        {
-            debug!("a call of a tool ended: {}", CauseChain(error));
+        let called = Box::pin(self.call_of(server, tool, order, memory)).await;
+        if let Err(error) = &called {
+            debug!("a call of a tool ended: {}", error.for_operator());
         }
-        self.calls.lock().add(record);
         called
-    }
-
-    /// Calls a tool, and says what to answer the program: every failure is an error of the tool.
-    pub async fn reply(&self, order: ToolCallOrder<'_>, memory: &CallMemory) -> ToolReply {
-        match Box::pin(self.call(order, memory)).await {
-            Ok(answer) => {
-                answer.error_text().map_or(ToolReply::Output(answer.value), ToolReply::Error)
-            }
-            Err(ToolError::NeedsApproval { .. }) => ToolReply::NeedsApproval,
-            Err(error) => ToolReply::Error(error.to_string()),
-        }
     }
 
     async fn call_of(
@@ -224,7 +193,7 @@ impl RunTools {
         }
         if server.needs_approval(definition) {
             let of = approved(full_name, order.arguments);
-            if order.approval.is_none_or(|approval| approval.of != of) {
+            if order.approval.is_none_or(|approval| approval.0 != of) {
                 return Err(ToolError::NeedsApproval { tool: full_name.to_owned() });
             }
         }
@@ -237,29 +206,12 @@ impl RunTools {
     /// Counts a call that goes to a server.
     fn count(&self, server: &str, limit: u32) -> Result<(), ToolError> {
         let mut calls = self.calls.lock();
-        let count = calls.counts.entry(server.to_owned()).or_default();
+        let count = calls.entry(server.to_owned()).or_default();
         if *count >= limit {
             return Err(ToolError::TooManyCalls { server: server.to_owned(), limit });
         }
         *count = count.saturating_add(1);
         Ok(())
-    }
-
-    /// The calls of the run, for its record and the audit log, and the number of those that are left out.
-    #[must_use]
-    pub fn records(&self) -> (Vec<ToolCallRecord>, u64) {
-        let calls = self.calls.lock();
-        (calls.records.clone(), calls.unrecorded)
-    }
-}
-
-impl Calls {
-    fn add(&mut self, record: ToolCallRecord) {
-        if self.records.len() < MAX_RECORDS {
-            self.records.push(record);
-        } else {
-            self.unrecorded = self.unrecorded.saturating_add(1);
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
@@ -29,6 +30,9 @@ const BESIDE_CONTENT: usize = 64 << 10;
 /// Codes of JSON-RPC with which a server says that a tool is not what was listed.
 const CHANGED_CODES: [i64; 2] = [-32_602, -32_601];
 
+/// How long runs are told nothing of the tools of a server that was too slow.
+const ASKED_AGAIN: Duration = Duration::from_secs(30);
+
 /// A server.
 #[derive(Debug)]
 pub(crate) struct ToolServer {
@@ -39,6 +43,8 @@ pub(crate) struct ToolServer {
     listings: Mutex<BTreeMap<Option<TenantId>, CachedListing>>,
     /// Held while a listing is fetched, so that many runs do not fetch it at once.
     fetching: tokio::sync::Mutex<()>,
+    /// When it last did not list its tools in time.
+    late: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -107,7 +113,20 @@ impl ToolServer {
         };
         let share = FairShare::new(limits.concurrent, three_quarters(limits.concurrent));
         let (listings, fetching) = (Mutex::default(), tokio::sync::Mutex::new(()));
-        Self { name: name.to_owned(), config, backend, share, listings, fetching }
+        let (name, late) = (name.to_owned(), Mutex::default());
+        Self { name, config, backend, share, listings, fetching, late }
+    }
+
+    /// True if it did not list its tools in time a moment ago: runs do not wait for it one after the other.
+    pub(crate) fn was_late(&self) -> bool {
+        self.late.lock().is_some_and(|late| late.elapsed() < ASKED_AGAIN)
+    }
+
+    /// Notes why it has not listed its tools.
+    pub(crate) fn note_fault(&self, fault: &Fault) {
+        if matches!(fault, Fault::Late) {
+            *self.late.lock() = Some(Instant::now());
+        }
     }
 
     /// True if `tenant` sees the server.

@@ -32,7 +32,7 @@ const COUNTS: RangeInclusive<usize> = 1..=1_024;
 
 /// The keys of a server's table.
 const KEYS: &str = "`mcp`, `command`, `openapi`, `base`, `headers`, `environment`, `tenants`, \
-     `allow`, `deny`, `approve`, `code`, `credentials`, `values`, `timeout`, `calls_per_run`, \
+     `allow`, `deny`, `approve`, `code`, `credentials`, `timeout`, `calls_per_run`, \
      `concurrent`, `max_arguments`, `max_result`, `max_listing`, `max_tools`, `listing_age`";
 
 /// Headers that the gateway sets itself.
@@ -218,7 +218,6 @@ impl ServerKeys<'_> {
                     _ => return Err("must be \"server\" or \"tenant\"".to_owned()),
                 }
             }
-            "values" => config.keeps_values = read::<bool>(value)?,
             "timeout" => limits.timeout = within(value, &TIMES)?,
             "listing_age" => limits.listing_age = within(value, &AGES)?,
             "calls_per_run" => limits.calls_per_run = within(value, &CALLS)?,
@@ -305,7 +304,6 @@ deny = ["search_secrets"]
 approve = ["create_*"]
 code = ["search_issues"]
 credentials = "tenant"
-values = true
 timeout = "10 s"
 calls_per_run = 7
 concurrent = 2
@@ -334,7 +332,7 @@ base = "https://crm.example.com/api"
         assert_eq!(url.as_str(), "https://mcp.example.com/v1");
         assert_eq!(headers[0].1.as_str(), "Bearer ${GITHUB_TOKEN}");
         assert_eq!(github.tenants.as_ref().unwrap().len(), 1);
-        assert!(github.allow[0].matches("search_x") && github.keeps_values);
+        assert!(github.allow[0].matches("search_x"));
         assert_eq!((github.deny.len(), github.approve.len(), github.code.len()), (1, 1, 1));
         assert_eq!(github.credentials, CredentialScope::Tenant);
         let expected = ToolLimits {

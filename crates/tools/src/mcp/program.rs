@@ -152,7 +152,7 @@ impl ProgramServer {
         if let Some(next) = state.next_start.filter(|next| *next > now) {
             let seconds = next.duration_since(now).as_secs().saturating_add(1);
             let text = format!("its server has ended and starts again in {seconds} s");
-            return Err(Fault::Unreachable(text));
+            return Err(Fault::Broken(text));
         }
         let is_restart = state.pause.is_some();
         let pause = state.pause.map_or(FIRST_PAUSE, |pause| pause.saturating_mul(2));
@@ -218,7 +218,7 @@ impl ProgramServer {
 }
 
 fn unstarted() -> Fault {
-    Fault::Unreachable("its program cannot be started".to_owned())
+    Fault::broken("its program cannot be started")
 }
 
 /// Logs what a program says on its standard error, up to a bound. It is read to its end, so that the program can go

@@ -105,8 +105,7 @@ async fn call(
     let arguments = RawValue::from_string(arguments);
     let arguments =
         arguments.map_err(|error| Failed::usage(format!("the arguments are no JSON: {error}")))?;
-    let approval =
-        is_approved.then(|| ToolApproval::new("the command line".to_owned(), tool, &arguments));
+    let approval = is_approved.then(|| ToolApproval::new(tool, &arguments));
     let order = ToolCallOrder {
         tool,
         arguments: &arguments,
