@@ -19,6 +19,7 @@ use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
+use crate::assembly::tools::tools_of;
 use crate::assembly::worker::memory::WorkerMemory;
 use wardian_config::{CgroupUse, CompileMetered, Config};
 use wardian_dispatch::{AttachmentLimits, Pool, PoolConfig, WorkerCgroups, WorkerCommand};
@@ -221,6 +222,7 @@ impl Runtime {
             toolchain: toolchain(&files.timed),
             detach: detach_policy(config),
             metering: Arc::clone(&metering),
+            tools: tools_of(config, &egress),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
             secrets: Arc::new(secret_access(config)),

@@ -16,6 +16,11 @@ use wardian_tools::Catalogue;
 /// The settings of the network are wrong.
 pub fn open_tools(config: &Config) -> Result<Catalogue, AssemblyError> {
     let egress = Egress::new(config.network.egress.clone(), Arc::new(SystemResolver::default()))?;
+    Ok(tools_of(config, &egress))
+}
+
+/// Those servers, as far as `egress` reaches them.
+pub(super) fn tools_of(config: &Config, egress: &Egress) -> Catalogue {
     let secrets = Arc::new(Secrets::new(&config.secrets));
-    Ok(Catalogue::new(config.tools.clone(), &egress, &secrets))
+    Catalogue::new(config.tools.clone(), egress, &secrets)
 }

@@ -89,6 +89,7 @@ mod tenants;
 mod test_command;
 mod tls;
 mod tokens;
+mod tools_in_runs;
 mod tools_of_servers;
 mod traces;
 mod untouched;

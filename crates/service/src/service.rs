@@ -27,6 +27,7 @@ use wardian_skills::packages::layer::LayerKey;
 use wardian_stores::blobs::Blobs;
 use wardian_stores::results::{KeptValues, ResultsConfig};
 use wardian_telemetry::Metrics;
+use wardian_tools::Catalogue;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, TenantId};
 
@@ -74,6 +75,8 @@ pub struct Parts {
     pub metering: Arc<Metering>,
     /// What runs may reach.
     pub network: NetworkAccess,
+    /// The tools of the operator's servers.
+    pub tools: Catalogue,
     /// The packages of skills, and the batteries.
     pub packages: Arc<PackageAccess>,
     /// The secrets that runs may get.
@@ -104,12 +107,14 @@ impl Service {
             detach,
             metering,
             network,
+            tools,
             packages,
             secrets,
             metrics,
             toolchain,
             results,
         } = parts;
+        let tools = Arc::new(tools);
         let blobs = Arc::clone(&discovery.blobs.store);
         let blob_writes = BlobWrites::at_most(pool.size());
         discovery.sessions().places().bound(pool.most_held_cells());
@@ -133,7 +138,14 @@ impl Service {
                 metering,
                 compiler,
             },
-            execution: Execution { pool, network, blobs: Arc::clone(&blobs), blob_writes, metrics },
+            execution: Execution {
+                pool,
+                network,
+                tools,
+                blobs: Arc::clone(&blobs),
+                blob_writes,
+                metrics,
+            },
             answers: Answers { blobs, results, toolchain },
             itself,
         }
@@ -143,7 +155,7 @@ impl Service {
     /// nothing of what the others store.
     #[must_use]
     pub fn with_blobs(&self, blobs: Blobs, max_transfers: usize) -> Arc<Self> {
-        let Execution { pool, network, blob_writes, metrics, .. } = &self.execution;
+        let Execution { pool, network, tools, blob_writes, metrics, .. } = &self.execution;
         Arc::new_cyclic(|itself| Self {
             discovery: self.discovery.with_blobs(blobs.clone(), max_transfers),
             policy: self.policy.clone(),
@@ -151,6 +163,7 @@ impl Service {
             execution: Execution {
                 pool: Arc::clone(pool),
                 network: network.clone(),
+                tools: Arc::clone(tools),
                 blobs: Arc::clone(&blobs.store),
                 blob_writes: blob_writes.clone(),
                 metrics: Arc::clone(metrics),

@@ -5,7 +5,6 @@ use crate::error::ToolError;
 
 /// How a call of a tool of a server has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ServedCallEnd {
     /// The tool answered.
     Answered,

@@ -24,6 +24,9 @@ const MAX_SERVERS: usize = 32;
 /// Most patterns, headers, variables or tenants in one list.
 const MAX_ENTRIES: usize = 256;
 
+/// Names that the module of programs has itself.
+const OTHER_NAMES: [&str; 5] = ["call", "getpass", "input", "list", "search"];
+
 const TIMES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(1);
 const AGES: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_hours(24);
 const SIZES: RangeInclusive<ByteCount> = ByteCount::kibibytes(1)..=ByteCount::mebibytes(64);
@@ -97,6 +100,11 @@ fn servers_of(
                 "has a server `{}`: a name has 1 to 32 characters of a-z, 0-9 and inner dashes, and \
                  begins with a letter",
                 name.escape_debug()
+            ));
+        }
+        if OTHER_NAMES.contains(&name.as_str()) {
+            return Err(format!(
+                "has a server `{name}`: programs call something else by this name"
             ));
         }
         let keys = ServerKeys { name, table, surroundings };

@@ -348,7 +348,8 @@ impl EndedCell {
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
         let state = asked.and_then(|asked| Ok((state?, asked)));
         if let Ok((_, Some(asked))) = &state {
-            let requests = asked.shown(cell, requests);
+            let (requests, calls) = asked.divided(cell, requests);
+            answered.server_calls = calls;
             answered.result.status = RunStatus::Waiting;
             answered.result.summary = asked::summary_of(&requests);
             answered.result.requests = requests;

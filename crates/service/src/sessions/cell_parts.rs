@@ -13,6 +13,7 @@ use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams};
 use wardian_formats::provenance::SessionInputs;
 use wardian_stores::records::RecordedToolCall;
+use wardian_tools::RunTools;
 
 /// The parts of a call that its cell has for itself.
 pub(super) struct CellParts {
@@ -27,6 +28,8 @@ pub(super) struct CellParts {
     /// What the session must follow from, if it repeats another one.
     pub(super) expected: Option<Box<SessionInputs>>,
     pub(super) tools: CalledTools,
+    /// The tools of the operator's servers for its program; `None` if it has none.
+    pub(super) servers: Option<Arc<RunTools>>,
     pub(super) answers: Option<JsonText>,
     /// The calls of tools that end with these answers.
     pub(super) tool_calls: Vec<RecordedToolCall>,
@@ -50,6 +53,7 @@ impl CellParts {
             label: self.label.clone(),
             listener: self.listener.clone(),
             open: self.open.clone(),
+            servers: self.servers.clone(),
             ..Self::of_code(String::new(), self.keep_files.clone())
         }
     }
@@ -82,6 +86,7 @@ impl CellParts {
             shows_value: false,
             expected: None,
             tools: CalledTools::default(),
+            servers: None,
             answers: None,
             tool_calls: Vec::new(),
             open: None,

@@ -387,7 +387,7 @@ pub struct RecordedHost {
     pub refusals: u64,
 }
 
-/// A call of a tool of the caller that has ended.
+/// A call of a tool that has ended: one of the caller, or one of the operator's servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedToolCall {
     /// The id of the request.
@@ -408,9 +408,9 @@ pub struct RecordedToolCall {
 pub enum ToolCallEnd {
     /// The program has an output.
     Answered,
-    /// The caller has answered with an error.
+    /// The tool has failed.
     Failed,
-    /// The arguments or the output do not fit the schemas.
+    /// The arguments or the output do not fit the schemas, or the tool may not be called.
     Refused,
 }
 

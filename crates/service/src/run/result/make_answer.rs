@@ -203,7 +203,9 @@ impl Answers {
             requests: Vec::new(),
             session: None,
         };
-        Ok(Answered { result, logs, output_blob: stored, document: None, unrepeatable, profile })
+        let (document, server_calls) = (None, Vec::new());
+        let output_blob = stored;
+        Ok(Answered { result, logs, output_blob, document, unrepeatable, profile, server_calls })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a

@@ -10,11 +10,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
+use crate::sessions::asking::server_call::{CUT_OFF, ServerCall, ServerReply};
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::members::Sort;
-use wardian_formats::protocol::methods::asking::{
-    AnswerParam, AskedKind, AskedRequest, ToolDeclaration,
-};
+use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
 use wardian_vocabulary::ids::Digest;
@@ -35,24 +34,33 @@ pub(crate) struct GivenAnswers {
     pub(crate) are_all: bool,
     /// True for an interrupt in their place.
     is_interrupt: bool,
+    /// What the tools of the operator's servers have answered.
+    replies: Vec<ServerReply>,
     /// The calls of tools that have ended with them, once they are checked.
     pub(crate) ended: Vec<RecordedToolCall>,
+    /// Those of them that are noted already, since the gateway has made them itself.
+    pub(crate) noted: Vec<RecordedToolCall>,
 }
 
 impl GivenAnswers {
     /// Answers to all requests of a cell.
-    pub(crate) const fn all(answers: Vec<AnswerParam>) -> Self {
-        Self { answers, are_all: true, is_interrupt: false, ended: Vec::new() }
+    pub(crate) fn all(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, are_all: true, ..Self::default() }
     }
 
     /// Answers to some of them.
-    pub(crate) const fn some(answers: Vec<AnswerParam>) -> Self {
-        Self { answers, are_all: false, is_interrupt: false, ended: Vec::new() }
+    pub(crate) fn some(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
+    /// Answers of tools of the operator's servers.
+    pub(crate) fn of_servers(replies: Vec<ServerReply>) -> Self {
+        Self { replies, ..Self::default() }
     }
 
     /// An interrupt in the place of answers.
-    pub(crate) const fn interrupt() -> Self {
-        Self { answers: Vec::new(), are_all: false, is_interrupt: true, ended: Vec::new() }
+    pub(crate) fn interrupt() -> Self {
+        Self { is_interrupt: true, ..Self::default() }
     }
 }
 
@@ -99,22 +107,37 @@ impl AskedCell {
     }
 
     /// The tools that the cell may go on to call: those that a call declares, or those that it could before.
-    pub(crate) fn tools_with(
-        &self,
-        declared: Option<&[ToolDeclaration]>,
-    ) -> Result<CalledTools, ServiceError> {
-        match declared {
-            Some(declared) => CalledTools::of(declared),
-            None => Ok(CalledTools { declared: None, known: self.tools.clone() }),
-        }
+    pub(crate) fn tools_with(&self, declared: Option<CalledTools>) -> CalledTools {
+        declared.unwrap_or_else(|| CalledTools { declared: None, known: self.tools.clone() })
     }
 
-    /// The requests of the cell of this number that its caller answers, as the caller sees them.
-    pub(crate) fn shown(&self, cell: u32, requests: CallerRequests) -> Vec<AskedRequest> {
+    /// The requests of the cell of this number that its caller answers, as the caller sees them, and those that the
+    /// gateway answers itself.
+    pub(crate) fn divided(
+        &self,
+        cell: u32,
+        requests: CallerRequests,
+    ) -> (Vec<AskedRequest>, Vec<ServerCall>) {
         let refused =
             |number| self.requests.iter().any(|item| item.number == number && item.fault.is_some());
-        let for_caller = requests.all.into_iter().filter(|request| !refused(request.number));
-        for_caller.map(|request| shown(cell, request)).collect()
+        let open = requests.all.into_iter().filter(|request| !refused(request.number));
+        let (mut for_caller, mut for_servers) = (Vec::new(), Vec::new());
+        for CallerRequest { number, tool, input } in open {
+            let listed = tool.as_ref().and_then(|call| self.tools.listed(&call.name));
+            match (tool, listed) {
+                (Some(call), Some(listed)) => {
+                    let id = id_of(cell, number);
+                    for_servers.push(ServerCall { number, id, listed, call });
+                }
+                (tool, _) => for_caller.push(shown(cell, CallerRequest { number, tool, input })),
+            }
+        }
+        (for_caller, for_servers)
+    }
+
+    /// True if the gateway answers this request itself.
+    fn is_for_server(&self, item: &AskedItem) -> bool {
+        item.tool.as_deref().is_some_and(|tool| self.tools.listed(tool).is_some())
     }
 
     /// What the guest of the cell of this number is told: these answers, or an interrupt in their place.
@@ -137,7 +160,8 @@ impl AskedCell {
     /// An answer to something else, two answers to one request, an answer that is both output and error or
     /// no line of text, or a request without an answer if all have to have one.
     fn answered(&self, cell: u32, given: &mut GivenAnswers) -> Result<JsonText, ServiceError> {
-        let of_caller = self.requests.iter().filter(|item| item.fault.is_none());
+        let is_of_caller = |item: &&AskedItem| item.fault.is_none() && !self.is_for_server(item);
+        let of_caller = self.requests.iter().filter(is_of_caller);
         let mut open: Vec<(String, &AskedItem)> =
             of_caller.map(|item| (id_of(cell, item.number), item)).collect();
         let mut seen = BTreeSet::new();
@@ -185,15 +209,38 @@ impl AskedCell {
             let found = format!("{} answers", for_guest.len());
             return Err(ParamsError::wrong("answers", expected, found).into());
         }
-        let refused = self.requests.iter().filter(|item| item.fault.is_some());
-        for item in refused {
-            let AskedItem { number, fault, .. } = item.clone();
-            let answer = GuestAnswer { number, output: None, error: fault };
-            given.ended.extend(item.ended(id_of(cell, number), &answer, false));
-            for_guest.push(answer);
-        }
+        for_guest.append(&mut self.answered_here(cell, given));
         let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
         Ok(JsonText::new(text))
+    }
+
+    /// The answers that are not the caller's: to calls that do not fit their schemas, and to those of tools of the
+    /// operator's servers. Where all have to have one, a call that was cut off is answered with an error, since it
+    /// may have been carried out.
+    fn answered_here(&self, cell: u32, given: &mut GivenAnswers) -> Vec<GuestAnswer> {
+        let mut for_guest = Vec::new();
+        for item in &self.requests {
+            let AskedItem { number, fault, .. } = item.clone();
+            let id = id_of(cell, number);
+            if fault.is_some() {
+                let answer = GuestAnswer { number, output: None, error: fault };
+                given.ended.extend(item.ended(id, &answer, false));
+                for_guest.push(answer);
+            } else if self.is_for_server(item) {
+                let at = given.replies.iter().position(|reply| reply.number == number);
+                if let Some(at) = at {
+                    let ServerReply { output, error, recorded, .. } = given.replies.swap_remove(at);
+                    for_guest.push(GuestAnswer { number, output, error });
+                    given.noted.push(recorded);
+                } else if given.are_all {
+                    let error = Some(CUT_OFF.to_owned());
+                    let answer = GuestAnswer { number, output: None, error };
+                    given.noted.extend(item.ended(id, &answer, true));
+                    for_guest.push(answer);
+                }
+            }
+        }
+        for_guest
     }
 
     /// The answer, or an error in the place of an output that does not fit the schema of its tool.
@@ -316,8 +363,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::sessions::asking::server_call::BegunCall;
     use wardian_formats::job::session::asking::MAX_ROUND;
-    use wardian_formats::protocol::methods::asking::MAX_ANSWERS;
+    use wardian_formats::protocol::methods::asking::{MAX_ANSWERS, ToolDeclaration};
+    use wardian_tools::{OfferedTool, ToolAnswer};
 
     fn tools(names: &[&str]) -> KnownTools {
         let schema = json!({"properties": {"a": {"type": "integer"}}});
@@ -372,7 +421,7 @@ mod tests {
 
     #[test]
     fn callers_see_ids_kinds_and_what_is_asked() {
-        let shown = asked().shown(3, requests());
+        let shown = asked().divided(3, requests()).0;
         assert_eq!(summary_of(&shown), "Waits for 2 answers, of f.");
         let expected = json!([
             {"id": "c3-r4", "kind": "tool", "name": "f", "arguments": {"a": 1}},
@@ -388,7 +437,7 @@ mod tests {
             {"number":6,"tool":{"name":"f","arguments":{"a":1}}}]"#;
         let requests = || CallerRequests::read(text).unwrap();
         let asked = AskedCell::of(&requests(), &tools(&["f"])).unwrap();
-        let shown = asked.shown(3, requests());
+        let shown = asked.divided(3, requests()).0;
         assert_eq!(shown.iter().map(|request| request.id.as_str()).collect::<Vec<_>>(), ["c3-r6"]);
         let answer = |output: &str| {
             let answers = format!(r#"[{{"id":"c3-r6","output":{output}}}]"#);
@@ -409,6 +458,57 @@ mod tests {
         let refused: Vec<AnswerParam> = serde_json::from_str(r#"[{"id":"c3-r4"}]"#).unwrap();
         let mut refused = GivenAnswers::all(refused);
         assert!(asked.answered(3, &mut refused).is_err(), "its caller has not seen it");
+    }
+
+    /// A cell that has called a tool of a server, one of them with wrong arguments, and one of its caller.
+    fn asked_of_server() -> (AskedCell, Vec<AskedRequest>, Vec<ServerCall>) {
+        let text = br#"[{"number":1,"tool":{"name":"s.find","arguments":{"a":1}}},
+            {"number":2,"tool":{"name":"f","arguments":{"a":1}}},
+            {"number":3,"tool":{"name":"s.find","arguments":{"a":"x"}}}]"#;
+        let requests = || CallerRequests::read(text).unwrap();
+        let schema = json!({"properties": {"a": {"type": "integer"}}}).to_string();
+        let offered = OfferedTool {
+            name: "s.find".to_owned(),
+            description: String::new(),
+            input_schema: RawValue::from_string(schema).unwrap(),
+            needs_approval: false,
+            digest: Digest::of(b"find"),
+        };
+        let declared: Vec<ToolDeclaration> = serde_json::from_str(r#"[{"name":"f"}]"#).unwrap();
+        let tools = CalledTools::with_offered(&declared, vec![offered]).unwrap().known;
+        let asked = AskedCell::of(&requests(), &tools).unwrap();
+        let (for_caller, for_servers) = asked.divided(3, requests());
+        (asked, for_caller, for_servers)
+    }
+
+    #[test]
+    fn calls_of_servers_are_not_the_callers_to_answer() {
+        let (asked, for_caller, for_servers) = asked_of_server();
+        let ids: Vec<_> = for_caller.iter().map(|request| request.id.as_str()).collect();
+        assert_eq!((ids.as_slice(), for_servers.len()), (&["c3-r2"][..], 1));
+        let call = &for_servers[0];
+        assert_eq!((call.id.as_str(), call.listed), ("c3-r1", Digest::of(b"find")));
+        let given = |text: &str| serde_json::from_str::<Vec<AnswerParam>>(text).unwrap();
+        let forged = given(r#"[{"id":"c3-r1","output":1},{"id":"c3-r2"}]"#);
+        assert!(asked.answered(3, &mut GivenAnswers::all(forged)).is_err());
+        let value: JsonText = serde_json::from_str("[7]").unwrap();
+        let answer = ToolAnswer { value: value.into_raw(), is_error: false };
+        let reply = ServerReply::of(&BegunCall::of(call), Ok(answer));
+        let mut replies = GivenAnswers::of_servers(vec![reply]);
+        let text = asked.answered(3, &mut replies).unwrap();
+        let fault = r#"{"number":3,"error":"`arguments.a` must be an integer"}"#;
+        assert_eq!(text.as_str(), format!(r#"[{{"number":1,"output":[7]}},{fault}]"#));
+        let ends = |calls: &[RecordedToolCall]| {
+            calls.iter().map(|call| (call.id.clone(), call.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&replies.noted), [("c3-r1".to_owned(), ToolCallEnd::Answered)]);
+        assert_eq!(ends(&replies.ended), [("c3-r3".to_owned(), ToolCallEnd::Refused)]);
+        // The call in which it was made has ended before its answer.
+        let mut late = GivenAnswers::all(given(r#"[{"id":"c3-r2","output":1}]"#));
+        let text = asked.answered(3, &mut late).unwrap();
+        assert!(text.as_str().contains(r#"{"number":1,"error":"the call was cut off"#), "{text:?}");
+        assert_eq!(ends(&late.noted), [("c3-r1".to_owned(), ToolCallEnd::Failed)]);
+        assert_eq!(late.ended.len(), 2);
     }
 
     #[test]

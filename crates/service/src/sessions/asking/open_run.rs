@@ -34,7 +34,8 @@ pub(crate) struct OpenRun {
     id: RunId,
     /// True once its first part has the id.
     is_begun: AtomicBool,
-    listener: LogListener,
+    /// Hears the requests; `None` if nobody does.
+    listener: Option<LogListener>,
     /// The number of its cell, and the tools that the program may call.
     cell: Mutex<Option<(u32, KnownTools)>>,
     state: Mutex<OpenState>,
@@ -91,8 +92,13 @@ pub struct RunAnswersView {
 impl OpenRun {
     /// A run of this tenant, whose caller hears its requests.
     pub(crate) fn new(tenant: TenantId, id: RunId, listener: LogListener) -> Self {
+        Self { listener: Some(listener), ..Self::silent(tenant, id) }
+    }
+
+    /// A run whose requests nobody hears, and that waits for signals alone.
+    pub(crate) fn silent(tenant: TenantId, id: RunId) -> Self {
         let (is_begun, cell, state) = (AtomicBool::default(), Mutex::default(), Mutex::default());
-        Self { tenant, id, is_begun, listener, cell, state, answered: Notify::new() }
+        Self { tenant, id, is_begun, listener: None, cell, state, answered: Notify::new() }
     }
 
     pub(crate) fn is_of(&self, tenant: &TenantId) -> bool {
@@ -130,7 +136,12 @@ impl OpenRun {
         let Some(request) = CallerRequest::read(text) else { return };
         let shown = match &*self.cell.lock() {
             Some((number, tools)) => {
-                let fault = request.tool.as_ref().map(|call| tools.fault_of(call));
+                let called = request.tool.as_ref();
+                if called.is_some_and(|call| tools.listed(&call.name).is_some()) {
+                    // The gateway answers it.
+                    return;
+                }
+                let fault = called.map(|call| tools.fault_of(call));
                 if !matches!(fault, None | Some(Ok(None))) {
                     return;
                 }
@@ -157,8 +168,20 @@ impl OpenRun {
         }
     }
 
+    /// Waits until the call is told not to wait.
+    pub(crate) async fn signalled(&self) {
+        loop {
+            let changed = self.answered.notified();
+            if self.state.lock().signal.is_some() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Tells the caller the requests that it does not know yet.
     pub(crate) fn tell(&self, requests: &[AskedRequest]) {
+        let Some(listener) = &self.listener else { return };
         for request in requests {
             let known = self.state.lock().requests.contains_key(&request.id);
             let told = ToldRequest { run_id: &self.id, request };
@@ -169,7 +192,7 @@ impl OpenRun {
             let open = RequestState::Open(request.kind);
             // Before the caller hears of it: the answer may come at once.
             self.state.lock().requests.insert(request.id.clone(), open);
-            self.listener.ask(text.into());
+            listener.ask(text.into());
         }
     }
 
