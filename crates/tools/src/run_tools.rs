@@ -140,11 +140,9 @@ impl RunTools {
                     offered.tools.extend(granted.map(|tool| server.offered(tool)));
                 }
                 Err(fault) => {
-                    server.note_fault(&fault);
                     let error = ToolError::of(fault, name);
-                    let fault = error.for_operator();
-                    debug!(tools.server = %name, "no tools of `{name}`: {fault}");
-                    offered.unavailable.push((name.clone(), fault));
+                    server.note_unlisted(&error);
+                    offered.unavailable.push((name.clone(), error.for_operator()));
                 }
             }
         }

@@ -12,6 +12,7 @@ use tracing::warn;
 use crate::answer::ToolAnswer;
 use crate::config::{CredentialScope, MAX_LISTINGS, ToolServerConfig, ToolSource};
 use crate::credentials::CredentialSource;
+use crate::error::ToolError;
 use crate::fault::Fault;
 use crate::mcp::{Asked, McpPeer, ProgramCommand, ProgramServer, WebServer, list, params_of_call};
 use crate::offered::{Listing, OfferedTool, ToolDefinition};
@@ -45,6 +46,8 @@ pub(crate) struct ToolServer {
     fetching: tokio::sync::Mutex<()>,
     /// When it last did not list its tools in time.
     late: Mutex<Option<Instant>>,
+    /// When the log was last told that it did not list them.
+    told: Mutex<Option<Instant>>,
 }
 
 #[derive(Debug)]
@@ -113,8 +116,8 @@ impl ToolServer {
         };
         let share = FairShare::new(limits.concurrent, three_quarters(limits.concurrent));
         let (listings, fetching) = (Mutex::default(), tokio::sync::Mutex::new(()));
-        let (name, late) = (name.to_owned(), Mutex::default());
-        Self { name, config, backend, share, listings, fetching, late }
+        let (name, late, told) = (name.to_owned(), Mutex::default(), Mutex::default());
+        Self { name, config, backend, share, listings, fetching, late, told }
     }
 
     /// True if it did not list its tools in time a moment ago: runs do not wait for it one after the other.
@@ -122,10 +125,17 @@ impl ToolServer {
         self.late.lock().is_some_and(|late| late.elapsed() < ASKED_AGAIN)
     }
 
-    /// Notes why it has not listed its tools.
-    pub(crate) fn note_fault(&self, fault: &Fault) {
-        if matches!(fault, Fault::Late) {
-            *self.late.lock() = Some(Instant::now());
+    /// Notes why it has not listed its tools. The log is told that from time to time.
+    pub(crate) fn note_unlisted(&self, error: &ToolError) {
+        let now = Instant::now();
+        if matches!(error, ToolError::Late { .. }) {
+            *self.late.lock() = Some(now);
+        }
+        let mut told = self.told.lock();
+        if told.is_none_or(|told| now.duration_since(told) >= ASKED_AGAIN) {
+            *told = Some(now);
+            let (name, fault) = (&self.name, error.for_operator());
+            warn!(tools.server = %name, "`{name}` lists no tools: {fault}");
         }
     }
 

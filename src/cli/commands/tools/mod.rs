@@ -124,6 +124,6 @@ async fn call(
         Err(error @ ToolError::NeedsApproval { .. }) => {
             Err(Failed::usage(format!("{error}: add `--approve`")))
         }
-        Err(error) => Err(Failed::ours(&error)),
+        Err(error) => Err(Failed::because(error.for_operator())),
     }
 }

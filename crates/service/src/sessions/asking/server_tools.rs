@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::select;
 use tokio::task::JoinSet;
-use tracing::{Instrument as _, warn};
+use tracing::Instrument as _;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -137,9 +137,6 @@ impl Service {
         let now = Instant::now();
         let until = now.checked_add(LONGEST_LISTING).unwrap_or(now);
         let offered = Box::pin(servers.offered(until, &caller.memory)).await;
-        for (server, fault) in &offered.unavailable {
-            warn!(tools.server = %server, "`{server}` lists no tools: {fault}");
-        }
         let bytes = offered.tools.iter().map(|tool| {
             let texts = [tool.name.len(), tool.description.len(), tool.input_schema.get().len()];
             texts.into_iter().fold(0, usize::saturating_add)
