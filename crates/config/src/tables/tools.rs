@@ -376,6 +376,7 @@ base = "https://crm.example.com/api"
         for (table, expected) in [
             ("[tools]\nx = 3", "`tools` must be a table of servers such as"),
             ("[tools.X]\nmcp = \"https://a.example.com\"", "has a server `X`: a name has 1 to 32"),
+            ("[tools.list]\nmcp = \"https://a.example.com\"", "call something else by this name"),
             ("[tools.x]", "has `x`, which must have one of `mcp`, `command` and `openapi`"),
             ("[tools.x]\nmcp = \"https://a.example.com\"\nopenapi = \"a\"", "must have one of"),
             ("[tools.x]\nmcp = \"https://10.0.0.1/\"", "has `x.mcp`, which must name a host, not"),
