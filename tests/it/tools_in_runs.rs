@@ -105,7 +105,8 @@ fn called_by_the_gateway_a_tool_answers_in_the_same_call() {
     let setting = format!("audit.file={}", file.display());
     let served = Served::start(CODE, &["--set", &setting]);
     let client = served.client();
-    let ended = client.run("from tools import py\nprint('before')\n(await py.double(n=21))['twice']");
+    let ended =
+        client.run("from tools import py\nprint('before')\n(await py.double(n=21))['twice']");
     assert_eq!(output(&ended)["result"], 42);
     assert_eq!((ended.get("session"), ended.get("requests")), (None, None), "{ended:#}");
     assert_eq!(ended["logs_preview"], "before\n");
@@ -169,7 +170,7 @@ fn what_goes_wrong_is_an_error_of_the_tool() {
     assert!(many[4].as_str().unwrap().contains("used up its 3 calls"), "{many}");
     let endless = "import tools\nwhile True:\n    try:\n        await tools.py.wipe()\n    except tools.ToolError:\n        pass";
     let endless = client.run(endless);
-    assert!(endless["summary"].as_str().unwrap().contains("again and again"), "{endless:#}");
+    assert!(endless["summary"].as_str().unwrap().contains("each call was refused"), "{endless:#}");
 }
 
 #[test]

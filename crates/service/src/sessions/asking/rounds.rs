@@ -85,7 +85,7 @@ impl Service {
                 NextStep::GoOn(given, charged) => (given, charged),
                 NextStep::Wait => break,
                 NextStep::GiveUp => {
-                    let reason = "it has called tools with wrong arguments again and again";
+                    let reason = "it has called tools again and again, and each call was refused";
                     let mut ended = self.give_up_cell(caller, session, reason).await?;
                     reason.clone_into(&mut ended.summary);
                     ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
