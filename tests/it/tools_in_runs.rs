@@ -211,14 +211,14 @@ fn cells_of_a_session_call_tools_and_can_be_interrupted() {
     let client = served.client();
     let first = client.run_with("from tools import py\nn = 4", json!({"session": "new"}));
     let id = first["session"]["id"].as_str().unwrap();
-    let cell = |code: &str| client.run_with(code, json!({"session": id}));
+    let cell = &|code: &str| client.run_with(code, json!({"session": id}));
     let second = cell("(await py.double(n))['twice']");
     assert_eq!(output(&second)["result"], 8, "{second:#}");
     assert_eq!(second["session"]["state"], "kept");
     std::thread::scope(|scope| {
         for code in ["await py.sleep()", "py.sleep.sync()"] {
             let before = served.calls().len();
-            let running = scope.spawn(|| cell(code));
+            let running = scope.spawn(move || cell(code));
             eventually(PATIENCE, || (served.calls().len() > before).then_some(()));
             let path = format!("/v1/sessions/{id}/interrupt");
             assert_eq!(client.post_json(&path, &json!({})).json()["interrupted"], true);
