@@ -110,7 +110,8 @@ impl SessionCalls for Service {
         if running.interrupted {
             return Ok(running);
         }
-        let interrupted = Box::pin(self.interrupt_waiting(caller, id)).await?;
+        let interrupted = self.sessions().interrupt_call(caller, id).await?
+            || Box::pin(self.interrupt_waiting(caller, id)).await?;
         if interrupted {
             return Ok(InterruptView { interrupted });
         }

@@ -7,6 +7,7 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::label::RunLabel;
 use crate::run::result::left_files;
 use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::cell_call::CellCall;
 use crate::sessions::asking::open_run::OpenRun;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::{KeepBounds, KeepFiles};
@@ -32,6 +33,8 @@ pub(super) struct CellParts {
     pub(super) tool_calls: Vec<RecordedToolCall>,
     /// The run of the call, if its caller answers while it goes on.
     pub(super) open: Option<Arc<OpenRun>>,
+    /// The call itself.
+    pub(super) call: Arc<CellCall>,
     /// The result of its earlier parts, if it has waited.
     pub(super) earlier: Option<String>,
 }
@@ -50,6 +53,7 @@ impl CellParts {
             label: self.label.clone(),
             listener: self.listener.clone(),
             open: self.open.clone(),
+            call: Arc::clone(&self.call),
             ..Self::of_code(String::new(), self.keep_files.clone())
         }
     }
@@ -85,6 +89,7 @@ impl CellParts {
             answers: None,
             tool_calls: Vec::new(),
             open: None,
+            call: Arc::default(),
             earlier: None,
         }
     }

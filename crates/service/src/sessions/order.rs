@@ -283,8 +283,7 @@ impl Service {
         let (number, head) = (facts.number, facts.head.clone());
         let continuation = turn.continuation();
         let id = parts.open.as_ref().and_then(|open| open.id_of_first_part());
-        // One that has come before this part is over with the part before.
-        self.sessions().open_runs().take_interrupt(&session.id);
+        self.sessions().open_runs().calls().begin_part(&session.id, &parts.call);
         if let Some(open) = &parts.open {
             open.begin_part(number, &parts.tools.known);
         }

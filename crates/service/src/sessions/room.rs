@@ -327,7 +327,8 @@ impl SessionRoom {
             Some(interrupter) => {
                 let reaches = interrupter.interrupt();
                 if reaches {
-                    self.open_runs().note_interrupt(&id);
+                    // It may come to wait before it has noticed that.
+                    self.open_runs().calls().note_interrupt(&id);
                 }
                 reaches
             }

@@ -155,10 +155,9 @@ impl Service {
         mut result: RunResult,
     ) -> Result<RunResult, ServiceError> {
         let (mut rounds, is_program) = (0_u32, is_of_run(session));
-        let runs = self.sessions().open_runs();
         while result.status == RunStatus::Waiting {
             // Answers stay charged until the program has them.
-            let (given, _charged) = if runs.take_interrupt(&session.id) {
+            let (given, _charged) = if next.call.take_interrupt() {
                 (GivenAnswers::interrupt(), Vec::new())
             } else if result.requests.is_empty() {
                 if rounds == MAX_ROUNDS_ALONE {

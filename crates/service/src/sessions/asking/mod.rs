@@ -3,5 +3,6 @@
 mod answering;
 pub(crate) mod asked;
 pub(crate) mod called_tools;
+pub(crate) mod cell_call;
 pub(crate) mod open_run;
 pub(crate) mod open_runs;

@@ -2,7 +2,7 @@
 //!
 //! A call does not wait longer than its cell: whoever interrupts or ends the cell, or lets it go on, tells it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
+use crate::sessions::asking::cell_call::CellCalls;
 use crate::sessions::asking::open_run::{OpenRun, RunAnswersView, Signal};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedRequest};
 use wardian_vocabulary::budget::CallMemory;
@@ -22,8 +23,8 @@ pub(crate) struct OpenRuns {
     runs: Mutex<HashMap<RunId, Arc<OpenRun>>>,
     /// Those that wait for answers, by the sessions of their cells.
     waiting: Mutex<HashMap<SessionId, Arc<OpenRun>>>,
-    /// Sessions whose cells were interrupted while they were running.
-    interrupted: Mutex<HashSet<SessionId>>,
+    /// The calls in which cells are running.
+    calls: Arc<CellCalls>,
 }
 
 /// The end of a wait for answers.
@@ -110,21 +111,9 @@ impl OpenRuns {
         self.signal(session, Signal::Interrupt)
     }
 
-    /// Notes that the cell of this session was interrupted while it was running. If it comes to wait before it
-    /// has noticed that, it is interrupted where it waits.
-    pub(crate) fn note_interrupt(&self, session: &SessionId) {
-        self.interrupted.lock().insert(session.clone());
-    }
-
-    /// True if the cell of this session was interrupted while it was running. That is forgotten.
-    pub(crate) fn take_interrupt(&self, session: &SessionId) -> bool {
-        self.interrupted.lock().remove(session)
-    }
-
-    /// Notes that this session has ended.
-    pub(crate) fn end(&self, session: &SessionId) {
-        self.take_interrupt(session);
-        self.note_over(session);
+    /// The calls in which cells are running.
+    pub(crate) const fn calls(&self) -> &Arc<CellCalls> {
+        &self.calls
     }
 
     /// Tells the call that waits for answers to a cell of this session, if there is one, that the cell does
@@ -361,12 +350,5 @@ mod tests {
         let wait = runs.answers_to(&session, &run, &requests, Duration::from_secs(9));
         assert!(timeout(Duration::from_millis(5), wait).await.is_err());
         assert!(runs.waiting.lock().is_empty());
-        // One that comes while the cell is running is not for others, and used once.
-        runs.note_interrupt(&session);
-        assert!(!runs.take_interrupt(&other) && runs.take_interrupt(&session));
-        assert!(!runs.take_interrupt(&session));
-        runs.note_interrupt(&session);
-        runs.end(&session);
-        assert!(!runs.take_interrupt(&session), "its session has ended");
     }
 }

@@ -38,7 +38,7 @@ impl SessionGuests {
     pub(crate) fn end(&self, session: &SessionId) {
         self.kept.end(session);
         drop(self.held.end(session));
-        self.open_runs.end(session);
+        self.open_runs.note_over(session);
     }
 
     /// Ends the cells that wait in the middle of a call and whose sessions have ended: nobody can answer
