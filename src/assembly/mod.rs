@@ -10,6 +10,7 @@ mod runtime;
 mod settings;
 mod skills;
 mod tenants;
+mod tools;
 mod worker;
 
 pub use crate::assembly::blobs::{OwnBlobs, open_blobs, open_blobs_beside};
@@ -30,4 +31,5 @@ pub use crate::assembly::tenants::{
     database_path, open_authentication, open_key_database, open_keys, open_own_sessions,
     open_records, open_sessions, records_path,
 };
+pub use crate::assembly::tools::open_tools;
 pub use crate::assembly::worker::{PoolProcess, WorkerBounds, work};

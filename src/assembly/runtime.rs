@@ -19,6 +19,7 @@ use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
 use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
+use crate::assembly::tools::tools_of;
 use crate::assembly::worker::memory::WorkerMemory;
 use wardian_config::{CgroupUse, CompileMetered, Config};
 use wardian_dispatch::{AttachmentLimits, Pool, PoolConfig, WorkerCgroups, WorkerCommand};
@@ -220,14 +221,15 @@ impl Runtime {
             metrics,
             toolchain: toolchain(&files.timed),
             detach: detach_policy(config),
+            skills_of_code: config.skills.from_code.clone(),
             metering: Arc::clone(&metering),
+            tools: tools_of(config, &egress),
             network: NetworkAccess::new(egress, config.network.code.clone()),
             packages: Arc::clone(&packages),
             secrets: Arc::new(secret_access(config)),
             results: config.results,
         });
-        let tasks = Mutex::default();
-        let files = Arc::new(files);
+        let (tasks, files) = (Mutex::default(), Arc::new(files));
         let blob_settings = blobs::settings(config);
         let session_settings = config.sessions.store.clone();
         Ok(Self {

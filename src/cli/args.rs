@@ -13,6 +13,7 @@ use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::repl::args::ReplArgs;
 use crate::cli::commands::sessions::args::SessionsCommand;
 use crate::cli::commands::skills::args::SkillsCommand;
+use crate::cli::commands::tools::args::{TOOLS, ToolsCommand};
 use crate::cli::examples;
 use crate::cli::key_args::KeysCommand;
 use crate::cli::program_args::{ExecArgs, RunArgs};
@@ -125,6 +126,9 @@ pub(crate) enum Command {
     /// Show the secrets that are available to skills.
     #[command(subcommand, after_help = examples::SECRETS)]
     Secrets(SecretsCommand),
+    /// Show and call the tools of the servers in the configuration.
+    #[command(subcommand, after_help = TOOLS)]
+    Tools(ToolsCommand),
     /// Manage the Python interpreter that runs the programs.
     #[command(subcommand, after_help = examples::ENGINE)]
     Engine(EngineCommand),

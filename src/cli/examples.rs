@@ -155,11 +155,19 @@ Examples:
   wardian mcp
   wardian --skills ./my-skills mcp --skills-as-tools
   wardian mcp --server https://skills.example --key-file ~/.wardian-key
+  wardian mcp --code-mode --upstream 'git=uvx mcp-server-git' --upstream crm=https://crm.example/mcp
+  wardian mcp --code-mode --upstreams ~/.cursor/mcp.json
+  wardian --config wardian.toml mcp --code-mode --approve 'github.create_*'
 
 Clients of the Model Context Protocol start this command and talk to it over its standard input and
 output; docs/mcp.md has their configurations. Without `--server` it starts its own worker, as
 `wardian run` does, and keeps blobs until it exits. With `--server` it forwards every message to a
 running server, with the key from `--key-file` or the environment variable `WARDIAN_API_KEY`.
+
+With `--code-mode` the client gets two tools, whatever the number of tools of the servers behind
+them: docs/tools-of-servers.md explains it. Programs of `--upstream` and `--upstreams` start in the
+working folder, with HOME, PATH and a few variables more; ${NAME} in a file is the secret in
+WARDIAN_SECRET_NAME.
 
 Exit codes: 0 the client closed the input, 2 wrong usage, 3 an error of Wardian or of the machine.";
 

@@ -32,7 +32,7 @@ use crate::cli::commands::skills::{
 };
 use crate::cli::commands::{
     blobs, conformance, doctor, engine, kernel, keys, licenses, man, mcp, repl, runs, secrets,
-    sessions, show_config, test, top, verify,
+    sessions, show_config, test, tools, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -168,12 +168,13 @@ fn with_config(
         Command::Secrets(SecretsCommand::List { tenant, json }) => {
             secrets::list(&config, tenant.as_deref(), json)
         }
+        Command::Tools(command) => tools::tools(&config, command),
         Command::Engine(command) => engine::engine(&config, &command),
         Command::Top(args) => top::top(&config, &args),
         Command::Conformance(args) => {
             conformance::conformance(&config, &args, source.surroundings.api_key())
         }
-        Command::Mcp(args) => mcp::mcp(config, installer, &args, source.surroundings.api_key()),
+        Command::Mcp(args) => mcp::mcp(config, installer, &args, &source.surroundings),
         Command::Doctor(args) => doctor::doctor(config, args.json),
         Command::Config { explain, json } => {
             let exit = if json {

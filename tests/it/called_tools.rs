@@ -97,7 +97,7 @@ fn what_does_not_fit_a_schema_never_comes_to_the_caller() {
     let endless = "import tools\nwhile True:\n    try:\n        await tools.call('crm.search')\n    \
                    except tools.ToolError:\n        pass";
     let ended = run(&client, endless, json!({}));
-    assert!(failed(&ended).1.contains("wrong arguments"), "{ended:#}");
+    assert!(failed(&ended).1.contains("each call was refused"), "{ended:#}");
 }
 
 #[test]

@@ -16,6 +16,7 @@
     reason = "a test may panic; that is how it fails"
 )]
 
+mod approvals;
 mod arguments;
 mod audit;
 mod bad_limits;
@@ -78,6 +79,7 @@ mod session_results;
 mod sessions;
 mod shares;
 mod skill_tests;
+mod skills_as_tools;
 mod skills_lock;
 mod support;
 mod tables;
@@ -89,6 +91,8 @@ mod tenants;
 mod test_command;
 mod tls;
 mod tokens;
+mod tools_in_runs;
+mod tools_of_servers;
 mod traces;
 mod untouched;
 mod waiting_cells;

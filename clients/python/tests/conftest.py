@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,27 @@ import pytest
 import wardian
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+
+
+SERVER_OF_TOOLS = """
+import json, sys
+
+NUMBER = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+TOOL = {"name": "erase", "inputSchema": NUMBER, "annotations": {"destructiveHint": True}}
+
+for line in sys.stdin:
+    message = json.loads(line)
+    method, params = message.get("method"), message.get("params", {})
+    if method == "initialize":
+        result = {"protocolVersion": params["protocolVersion"], "capabilities": {}}
+    elif method == "tools/list":
+        result = {"tools": [TOOL]}
+    elif method == "tools/call":
+        result = {"structuredContent": {"erased": params["arguments"]["n"]}}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"""
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +49,17 @@ def client(server: wardian.LocalServer) -> Iterator[wardian.Client]:
     """A client of the server."""
     with wardian.Client(server.url) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def tool_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[wardian.LocalServer]:
+    """A server with a server of tools."""
+    program = tmp_path_factory.mktemp("tools") / "server.py"
+    program.write_text(SERVER_OF_TOOLS)
+    command = json.dumps([sys.executable, str(program)])
+    settings = {"tools": f'{{ py = {{ command = {command}, code = ["*"] }} }}'}
+    with wardian.LocalServer(settings=settings) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ LEFT_OUT = {
     "execute_skill": {"detach", "tools"},
     "run_code": {"detach", "tools", "answers", "abandon"},
 }
-FUNCTIONS = {"tools", "on_input"}
+FUNCTIONS = {"tools", "on_input", "approve"}
 
 # Results whose class has another name than their schema.
 CLASSES: dict[str, type] = {

@@ -5,7 +5,11 @@ import { dynamicTool, jsonSchema, type ToolSet } from "ai";
 import type { Client } from "./client.js";
 import { CallError } from "./errors.js";
 import { type Picture, picturesOf } from "./pictures.js";
-import type { Json, JsonObject } from "./schema.js";
+import { type Approve, orRefusing } from "./requests.js";
+import type { CallerRequest, Json, JsonObject } from "./schema.js";
+
+/** The tools that run programs, which may ask for approvals. */
+const PROGRAMS: readonly string[] = ["run_code", "execute_skill"];
 
 /** What `toModelOutput` returns, in a form that `ai` accepts since version 5. */
 type ToolOutput =
@@ -18,11 +22,12 @@ type ToolOutput =
 /**
  * The tools of a server, or only those in `only`, which must all exist. A mistake of the model becomes
  * an answer for it: an object `error` with `kind` and `message`. The model sees the pictures that runs
- * keep in addition to the text, unless `pictures` is false.
+ * keep in addition to the text, unless `pictures` is false. `approve` is that of `runCode`. Without it, no
+ * call is made that needs an approval: the model is not asked about what it does itself.
  */
 export async function wardianTools(
   client: Client,
-  options: { only?: readonly string[]; pictures?: boolean } = {},
+  options: { only?: readonly string[]; pictures?: boolean; approve?: Approve } = {},
 ): Promise<ToolSet> {
   const tools: ToolSet = {};
   // An output from elsewhere, such as a stored conversation, is shown as text.
@@ -37,8 +42,10 @@ export async function wardianTools(
       inputSchema: jsonSchema(definition["parameters"] as Parameters<typeof jsonSchema>[0]),
       execute: async (input, { abortSignal }) => {
         const signal = abortSignal === undefined ? {} : { signal: abortSignal };
+        const { approve } = orRefusing(options, PROGRAMS.includes(name));
         try {
-          const result = await client.call(name, input as JsonObject, signal);
+          const result = await client.call(name, input as JsonObject, { ...signal, approve });
+          if (waitsForApproval(result)) return await ended(client, result);
           if (options.pictures !== false) {
             const pictures = await picturesOf(client, input as JsonObject, result);
             if (pictures.length > 0) shown.set(result, pictures);
@@ -53,6 +60,22 @@ export async function wardianTools(
     });
   }
   return tools;
+}
+
+/** True for a program that waits for an approval together with something that the model has to answer. */
+function waitsForApproval({ requests }: JsonObject): boolean {
+  const asked = Array.isArray(requests) ? (requests as unknown as CallerRequest[]) : [];
+  return asked.some(({ kind }) => kind === "approval");
+}
+
+/** Ends such a program: the model would give the approval, too. */
+async function ended(client: Client, { session }: JsonObject): Promise<JsonObject> {
+  const { id } = session as JsonObject;
+  await client.call("run_code", { language: "python", code: "", session: id, abandon: true });
+  const message =
+    "the program was ended without a trace: it has called a tool that needs an approval, and asked for " +
+    "something else at the same time. Let it ask for one after the other";
+  return { error: { kind: "invalid_params", message } };
 }
 
 /** The output of a tool for the model. Version 5 of `ai` passes the output itself, later ones an object. */

@@ -5,7 +5,7 @@ import { completed } from "./errors.js";
 import { RunFiles } from "./files.js";
 import { type Arguments, type BlobAtPath, Inputs } from "./inputs.js";
 import { ofOneRun } from "./parts.js";
-import { answersOf, type CallerFunctions, declared, served } from "./requests.js";
+import { answersOf, type CallerFunctions, declared, orRefusing, served } from "./requests.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
   CreateBlobParams,
@@ -117,16 +117,26 @@ export class Client {
     this.skills = skillsByName((name) => this.#skill(name));
   }
 
-  /** Calls a method by name, and returns its result. */
+  /** Calls a method by name, and returns its result. `approve` is that of `runCode`. */
   async call<M extends keyof Methods>(
     method: M,
     params: Methods[M]["params"],
-    options?: CallOptions,
+    options?: CallOptions & Pick<CallerFunctions, "approve">,
   ): Promise<Methods[M]["result"]>;
-  async call(method: string, params?: object, options?: CallOptions): Promise<JsonObject>;
-  async call(method: string, params: object = {}, options: CallOptions = {}): Promise<unknown> {
+  async call(
+    method: string,
+    params?: object,
+    options?: CallOptions & Pick<CallerFunctions, "approve">,
+  ): Promise<JsonObject>;
+  async call(
+    method: string,
+    params: object = {},
+    options: CallOptions & Pick<CallerFunctions, "approve"> = {},
+  ): Promise<unknown> {
     const response = await this.#transport.send(this.#request(method, params, options));
-    return resultIn(await response.text());
+    const result = resultIn(await response.text());
+    if (options.approve === undefined || result["status"] !== "waiting") return result;
+    return this.#finished(result as unknown as RunResult, params as CodeParams, options);
   }
 
   /** A page of the skills, sorted by name. */
@@ -275,9 +285,20 @@ export class Client {
     params: CodeParams | SkillParams,
     options: CallOptions & CallerFunctions,
   ): Promise<RunResult> {
-    let result = await this.#ran(method, withTools(params, options), options);
+    const result = await this.#ran(method, withTools(params, options), options);
+    return this.#finished(result, params, options);
+  }
+
+  /** Answers the requests of a program that was begun with `params`, as far as there are functions. */
+  async #finished(
+    begun: RunResult,
+    params: CodeParams | SkillParams,
+    options: CallOptions & CallerFunctions,
+  ): Promise<RunResult> {
+    const functions = orRefusing(options);
+    let result = begun;
     for (;;) {
-      const answers = served(options, result.requests ?? []);
+      const answers = served(functions, result.requests ?? []);
       if (answers === undefined || result.session === undefined) return result;
       const next = nextPart(params, result.session.id, answersOf(await answers));
       const part = await this.#ran("run_code", python(next), options);

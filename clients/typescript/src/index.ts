@@ -5,7 +5,14 @@ export * from "./client.js";
 export * from "./errors.js";
 export { KeptFile, RunFiles } from "./files.js";
 export type { Argument, Arguments, BlobAtPath } from "./inputs.js";
-export type { Answers, CallerFunctions, CallerTool, ToolFunction } from "./requests.js";
+export type {
+  Answers,
+  Approve,
+  CallerFunctions,
+  CallerTool,
+  Decision,
+  ToolFunction,
+} from "./requests.js";
 export { Run, Runs, RunStream } from "./runs.js";
 export type { RunEvent, RunListOptions, RunRecord } from "./runs.js";
 export type * from "./schema.js";

@@ -6,6 +6,9 @@ import { printJson } from "./wire.js";
 /** The characters of an error that the server accepts. */
 const LONGEST_ERROR = 16_384;
 
+/** Why a call is not approved that nobody was asked about. */
+const NO_APPROVE = "the caller of the program gave no `approve`";
+
 /** A function that code can call. What it throws is raised in the code. */
 export type ToolFunction = (args: JsonObject) => unknown;
 
@@ -19,13 +22,30 @@ export interface CallerTool {
   output_schema?: JsonObject | undefined;
 }
 
+/**
+ * A decision about a call: `true`, `false`, an object of other arguments with which it is made, or a text,
+ * the reason why it is not.
+ */
+export type Decision = boolean | string | JsonObject;
+
+/** Decides about the call of a tool of the operator's servers. What it throws is the reason of a no. */
+export type Approve = (name: string, args: JsonObject) => Decision | Promise<Decision>;
+
 /** Functions that answer what a cell asks for. */
 export interface CallerFunctions {
   /** Functions by the names that code calls them by: `await tools.NAME(...)`. Names may have dots. */
   tools?: Readonly<Record<string, ToolFunction | CallerTool>> | undefined;
   /** Returns the line that code asks for with this prompt. */
   onInput?: ((prompt: string) => string | Promise<string>) | undefined;
+  /**
+   * Decides about calls that need an approval. Without it, a run with `tools` goes on without such a call,
+   * except for a stream; any other waits for its answer.
+   */
+  approve?: Approve | undefined;
 }
+
+/** An answer that there is no output, in these words alone. */
+class Refusal extends Error {}
 
 /** Outputs by the ids of requests. An `Error` is the answer that there is none. */
 export type Answers = Readonly<Record<string, unknown>>;
@@ -38,6 +58,20 @@ export function declared({ tools = {} }: CallerFunctions): RunCodeParams["tools"
     return typeof tool === "function" ? { name } : { name, ...withoutRun(tool) };
   });
   return found.length > 0 ? found : undefined;
+}
+
+/** The functions, with one that refuses approvals if there is none: by default for those that have tools. */
+export function orRefusing(
+  functions: CallerFunctions,
+  refuses = declared(functions) !== undefined,
+): CallerFunctions {
+  const isNeeded = refuses && functions.approve === undefined;
+  return isNeeded ? { ...functions, approve: () => NO_APPROVE } : functions;
+}
+
+/** The answers to requests for approvals that nobody sees: they are refused. */
+export function unapproved(request: CallerRequest): Answers {
+  return { [request.id]: new Refusal(NO_APPROVE) };
 }
 
 /**
@@ -79,13 +113,25 @@ export function answersOf(answers: Answers): SentAnswers {
 }
 
 function callOf(
-  { tools = {}, onInput }: CallerFunctions,
+  { tools = {}, onInput, approve }: CallerFunctions,
   { kind, name = "", arguments: args = {}, prompt = "" }: CallerRequest,
 ): (() => unknown) | undefined {
+  if (kind === "approval") return approve && (async () => outputOf(await approve(name, args)));
   if (kind === "input") return onInput && (() => onInput(prompt));
   if (!Object.hasOwn(tools, name)) return undefined;
   const tool = tools[name];
   return tool && (() => (typeof tool === "function" ? tool(args) : tool.run(args)));
+}
+
+/** The output of an answer to a request for an approval. Nothing but a clear yes is one. */
+function outputOf(decision: unknown): unknown {
+  if (typeof decision === "boolean") return decision;
+  if (typeof decision === "string") throw new Refusal(decision);
+  if (typeof decision === "object" && decision !== null && !Array.isArray(decision)) {
+    if (decision instanceof Error) throw decision;
+    return { arguments: decision };
+  }
+  throw new TypeError("`approve` returns true, false, an object of arguments or a text");
 }
 
 async function outcomeOf(call: () => unknown): Promise<unknown> {
@@ -98,6 +144,7 @@ async function outcomeOf(call: () => unknown): Promise<unknown> {
 
 function said(error: unknown): string {
   const { name, message } = error instanceof Error ? error : new Error(String(error));
+  if (error instanceof Refusal) return message.slice(0, LONGEST_ERROR);
   return (message === "" ? name : `${name}: ${message}`).slice(0, LONGEST_ERROR);
 }
 

@@ -2,7 +2,14 @@
 
 import { BadAnswer, isRefusal, RunNotEnded, RunWithoutResult } from "./errors.js";
 import { EventReader, type ServerEvent } from "./events.js";
-import { type Answers, answersOf, type CallerFunctions, knows, served } from "./requests.js";
+import {
+  type Answers,
+  answersOf,
+  type CallerFunctions,
+  knows,
+  served,
+  unapproved,
+} from "./requests.js";
 import type {
   DetachedRun,
   JsonObject,
@@ -66,9 +73,16 @@ export class RunStream implements AsyncIterable<RunEvent> {
     return this.#result;
   }
 
-  /** Reads to the end of the run, and returns its result. */
+  /**
+   * Reads to the end of the run, and returns its result. Nobody sees the requests meanwhile, so calls that
+   * no `approve` decides about are not approved.
+   */
   async wait(): Promise<RunResult> {
-    for await (const _ of this);
+    for await (const event of this) {
+      if (event.type === "request" && event.kind === "approval") {
+        await this.#send(unapproved(event));
+      }
+    }
     return this.result;
   }
 
@@ -120,7 +134,10 @@ export class RunStream implements AsyncIterable<RunEvent> {
   /** Answers requests for which there are functions. */
   async #serve(asked: RequestEvent[]): Promise<void> {
     const answers = await served(this.#functions, asked);
-    if (answers === undefined) return;
+    if (answers !== undefined) await this.#send(answers);
+  }
+
+  async #send(answers: Answers): Promise<void> {
     try {
       await this.answer(answers);
     } catch (error) {

@@ -151,11 +151,12 @@ export type SessionState = {
   state_digest?: string | undefined;
 };
 
-/** Something that a cell asks of its caller: the call of a tool, or a line of text. */
+/** Something that a cell asks of its caller: the call of a tool, a line of text, or the approval of a call that the server makes then. */
 export type CallerRequest = {
   /** Names the request in an answer. */
   id: string;
-  kind: "tool" | "input";
+  /** approval: the output of the answer is true, false, or an object with other `arguments` of the tool, which means yes; an error means no. */
+  kind: "tool" | "input" | "approval";
   /** Name of the tool. */
   name?: string | undefined;
   /** Arguments of the tool. */
@@ -233,7 +234,8 @@ export type RequestEvent = {
   run_id: string;
   /** Names it in the answer. */
   id: string;
-  kind: "tool" | "input";
+  /** approval: the output of the answer is true, false, or an object with other `arguments` of the tool, which means yes; an error means no. */
+  kind: "tool" | "input" | "approval";
   /** The tool. */
   name?: string | undefined;
   arguments?: JsonObject | undefined;
@@ -413,7 +415,7 @@ export type RunCodeParams = {
   answers?: Array<{
     /** Id of the request. */
     id: string;
-    /** Output of the tool, or the line of text. */
+    /** Output of the tool, the line of text, or the decision about an approval. */
     output?: Json | undefined;
     /** Why there is no output. */
     error?: string | undefined;

@@ -3,7 +3,14 @@
 
 import { CallError, isRefusal } from "./errors.js";
 import { ofOneRun } from "./parts.js";
-import { type Answers, answersOf, type CallerFunctions, declared, served } from "./requests.js";
+import {
+  type Answers,
+  answersOf,
+  type CallerFunctions,
+  declared,
+  orRefusing,
+  served,
+} from "./requests.js";
 import type { RunStream } from "./runs.js";
 import { SessionFiles } from "./session_files.js";
 import type { JsonObject, RunCodeParams, RunResult } from "./schema.js";
@@ -184,7 +191,8 @@ export class Session implements AsyncDisposable {
   }
 
   /**
-   * Lets a cell go on that waits, with the answer to each of its requests. The functions answer further
+   * Lets a cell go on that waits, with the answer to each of its requests. That to a request for an approval
+   * is `true`, `false`, or `{ arguments: {...} }`: yes, with these arguments. The functions answer further
    * ones; tools that are left out stay declared.
    */
   async answer(
@@ -332,9 +340,10 @@ export class Session implements AsyncDisposable {
   async #served(call: SessionCall, params: CellParams & CallerFunctions): Promise<RunResult> {
     const { signal } = params;
     const tools = declared(params);
+    const functions = orRefusing(params);
     let result = this.#seen(await this.#client.run({ ...call, tools }, signal));
     for (;;) {
-      const answers = served(params, result.requests ?? []);
+      const answers = served(functions, result.requests ?? []);
       if (answers === undefined) return result;
       const next = { ...this.#call("", params), answers: answersOf(await answers) };
       result = ofOneRun(result, this.#seen(await this.#client.run(next, signal)), false);

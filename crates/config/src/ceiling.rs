@@ -4,6 +4,7 @@ use crate::settings::Config;
 use wardian_edges::http::{CONNECTION_MEMORY, TLS_MEMORY};
 use wardian_formats::job::frame::outcome_max;
 use wardian_stores::records::QUEUE_MEMORY;
+use wardian_tools::config::{CredentialScope, MAX_LISTINGS, ToolServerConfig};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::units::ByteCount;
 
@@ -32,7 +33,8 @@ const PAGES: ByteCount = ByteCount::mebibytes(16);
 /// The parts of the most memory that the gateway takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayMemory {
-    /// Memory without any call, besides the files of skills, and spans of traces if there are any.
+    /// Memory without any call, besides the files of skills; spans of traces if there are any, and what is
+    /// kept of servers of tools.
     pub at_rest: ByteCount,
     /// Requests, results and answers: `http.memory`.
     pub budget: ByteCount,
@@ -70,9 +72,11 @@ impl GatewayMemory {
         let tls = config.http.tls.as_ref().map_or(0, |_| TLS_MEMORY.as_u64());
         let connection = ByteCount::bytes(CONNECTION_MEMORY.as_u64().saturating_add(tls));
         Self {
-            at_rest: match config.traces {
-                Some(_) => ByteCount::bytes(AT_REST.as_u64().saturating_add(SPANS.as_u64())),
-                None => AT_REST,
+            at_rest: {
+                let spans = config.traces.as_ref().map_or(0, |_| SPANS.as_u64());
+                let tools = config.tools.servers.values().map(tools_memory);
+                let parts = [AT_REST.as_u64(), spans].into_iter().chain(tools);
+                ByteCount::bytes(parts.fold(0, u64::saturating_add))
             },
             budget: config.http.memory,
             outputs: MemoryBudget::outputs(),
@@ -98,6 +102,16 @@ impl GatewayMemory {
     }
 }
 
+/// What is kept of a server of tools: its listings, and a line that is being read.
+fn tools_memory(server: &ToolServerConfig) -> u64 {
+    let listings = match server.credentials {
+        CredentialScope::Server => 1,
+        CredentialScope::Tenant => u64::try_from(MAX_LISTINGS).unwrap_or(u64::MAX),
+    };
+    let (listing, result) = (server.limits.listing.as_u64(), server.limits.result.as_u64());
+    listing.saturating_mul(listings).saturating_add(listing.max(result))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +131,13 @@ mod tests {
         let runs = |logs| memory(&[("workers.count", "2"), ("limits.max.logs", logs)]).runs;
         assert_eq!(runs("1 MiB"), ByteCount::mebibytes(10 * 5 + 2 * 16));
         assert_eq!(runs("16 MiB"), ByteCount::mebibytes(100 * 5 + 2 * 16));
+    }
+
+    #[test]
+    fn listings_of_tools_count() {
+        let server = "{ a = { mcp = \"https://a.example.com/\", max_listing = \"8 MiB\" } }";
+        let more = memory(&[("tools", server)]).at_rest.as_u64() - memory(&[]).at_rest.as_u64();
+        assert_eq!(more, 16 << 20);
     }
 
     #[test]

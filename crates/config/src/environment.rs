@@ -12,6 +12,11 @@ use wardian_vocabulary::units::ByteCount;
 /// The variable by which systemd names the folder of credentials.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
+/// The variables of the user that programs need which a command starts for the user, as clients of the Model Context
+/// Protocol pass them on.
+const OF_PROGRAMS: [&str; 8] =
+    ["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
+
 /// The variable with the key that commands send to a server. It is not a setting, and never shown.
 pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
@@ -22,6 +27,8 @@ pub struct Surroundings {
     pub variables: Vec<(String, String)>,
     /// The secrets: the variables that begin with `WARDIAN_SECRET_`.
     pub secrets: EnvironmentSecrets,
+    /// The variables of the user for programs that a command starts for the user.
+    pub program_variables: Vec<(String, String)>,
     /// The folder of credentials that systemd gives a service.
     pub credentials_dir: Option<PathBuf>,
     /// Folder for configuration of this user.
@@ -44,9 +51,12 @@ impl Surroundings {
     pub fn of_this_process() -> Self {
         let mut secrets = EnvironmentSecrets::default();
         let (mut variables, mut credentials_dir) = (Vec::new(), None);
+        let mut program_variables = Vec::new();
         for (name, text) in std::env::vars_os() {
             let Ok(name) = name.into_string() else { continue };
-            if name == CREDENTIALS {
+            if OF_PROGRAMS.contains(&name.as_str()) {
+                program_variables.extend(text.into_string().ok().map(|text| (name, text)));
+            } else if name == CREDENTIALS {
                 credentials_dir = Some(PathBuf::from(text));
             } else if name.starts_with(secrets::PREFIX) {
                 if !secrets.add(&name, text.into_vec()) {
@@ -61,6 +71,7 @@ impl Surroundings {
         Self {
             variables,
             secrets,
+            program_variables,
             credentials_dir,
             config_dir: dirs::config_dir(),
             data_dir: dirs::data_dir(),

@@ -32,6 +32,7 @@ pub use crate::setting_table::with_settings_table;
 pub use crate::settings::{
     AuthMode, CgroupUse, CompileMetered, Config, LogFormat, LogLevel, RequireLockdown,
 };
+pub use crate::tables::tools::{MAX_TOOL_SERVERS, check_tool_server_name, is_own_tool_header};
 
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ use crate::tables::sessions::read_sessions;
 use crate::tables::telemetry::read_traces;
 use crate::tables::tenant_skills::read_tenant_skills;
 use crate::tables::tenants::{read_image_tenants, read_tenants};
+use crate::tables::tools::read_tools;
 use crate::tables::workers::{most_runs, read_workers};
 use wardian_dispatch::memory_of;
 use wardian_edges::http::{HttpConfig, TlsFiles, share_of_an_address};
@@ -32,8 +33,7 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Reads every setting.
 pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Config, Vec<String>> {
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080));
-    let listen = reader.read("listen", listen);
+    let listen = reader.read("listen", SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)));
     let admin_listen = reader.read_optional("admin_listen");
     let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
@@ -54,11 +54,11 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let tenant_skills = read_tenant_skills(&mut reader, surroundings);
     check_memory(&mut reader, workers.memory, &limits);
     let secrets = read_secrets(&mut reader, surroundings);
+    let tools = read_tools(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
     let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
-    let results = read_results(&mut reader);
-    let audit = read_audit(&mut reader, surroundings);
+    let (results, audit) = (read_results(&mut reader), read_audit(&mut reader, surroundings));
     let engine = read_engine(&mut reader, surroundings);
     let log = read_log(&mut reader);
     let traces = read_traces(&mut reader, surroundings);
@@ -78,6 +78,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         images,
         network,
         secrets,
+        tools,
         blobs,
         records,
         sessions,
@@ -117,6 +118,7 @@ fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings
             roots.into_iter().map(|root| surroundings.absolute(root)).collect()
         }),
         bundled: reader.read("skills.bundled", true),
+        from_code: reader.read("skills.from_code", Vec::new()),
         publishing: reader.read("skills.publishing", true),
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),

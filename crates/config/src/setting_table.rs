@@ -45,13 +45,14 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 168] = [
+static SETTINGS: [SettingRow; 170] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
     row("cache_dir", AtStart, "", "", "Folder for data that can be rebuilt: the engine, its native code and its images.", "1"),
     row("skills.roots", AtStart, "", "", "Folders with skills; a skill in an earlier folder hides one of the same name in a later one.", ""),
     row("skills.bundled", AtStart, "", "", "Whether to serve the bundled skills; the guide is always served.", ""),
+    row("skills.from_code", AtStart, "", "", "Patterns of the skills that code of a call may execute with `tools.execute_skill`, such as `data.*`; default none.", "tools.md#skills-as-tools"),
     row("skills.publishing", AtStart, "", "", "Whether callers with the scope `publish` may add skills for their tenant over HTTP.", "skills.md#publish-to-a-server"),
     row("skills.max_folders", AtStart, "", "1 to 1,000,000", "Maximum number of folders in one root; further ones are left out, with a warning.", "2"),
     row("skills.max_watches", AtStart, "", "0 to 10,000,000", "Maximum number of folders with a kernel watch (inotify); the others are polled for changes.", "3"),
@@ -173,6 +174,7 @@ static SETTINGS: [SettingRow; 168] = [
     row("secrets.tenant_command", AtStart, "", "", "Program and arguments that print a tenant's secret; `{tenant}` and the variable WARDIAN_TENANT name the tenant.", "secrets.md#secrets-of-tenants"),
     row("secrets.share_with_tenants", AtStart, "", "`true`, `false`", "Whether a tenant's runs get the server's secrets that the tenant itself does not have.", ""),
     row("secrets.hosts", AtStart, "", "", "Secrets that skills get only as placeholders, with the hosts to which the values are sent.", ""),
+    row("tools", AtStart, "", "32 servers", "Servers whose tools runs may call, such as `{ github = { mcp = \"https://mcp.example.com/\" } }`: MCP servers, and OpenAPI documents.", "tools-of-servers.md"),
     row("blobs.folder", AtStart, "", "", "Folder of the blob store, which only one server at a time can use.", ""),
     row("blobs.ttl", AtStart, "", "", "How long a blob is kept after its last use; 0 keeps it forever.", "blobs.md#how-long-a-blob-is-kept"),
     row("blobs.quota", AtStart, "", "", "Maximum total size of one tenant's blobs.", ""),

@@ -12,6 +12,7 @@ use wardian_engine::code::compile::TargetCpu;
 use wardian_engine::code::polls::Interruption;
 use wardian_formats::job::KeepBounds;
 use wardian_formats::job::limits::RunLimits;
+use wardian_formats::skill::manifest::tool_pattern::ToolGlob;
 use wardian_formats::skill::manifest::url_pattern::UrlPattern;
 use wardian_images::PackageSet;
 use wardian_sessions::SessionsConfig;
@@ -22,6 +23,7 @@ use wardian_stores::results::ResultsConfig;
 use wardian_stores::secrets::SecretsConfig;
 use wardian_stores::tenants::JwtConfig;
 use wardian_telemetry::traces::TracesConfig;
+use wardian_tools::config::ToolsConfig;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::quotas::TenantPolicy;
 use wardian_vocabulary::units::ByteCount;
@@ -71,6 +73,8 @@ pub struct Config {
     pub network: NetworkConfig,
     /// Where the secrets of skills are, and the hosts that get them.
     pub secrets: SecretsConfig,
+    /// Servers of tools. Default: none.
+    pub tools: ToolsConfig,
     /// The store of blobs.
     pub blobs: BlobsConfig,
     /// Records of runs.
@@ -141,6 +145,8 @@ pub struct SkillsConfig {
     /// Serves the skills that are part of the program. The guide is always served. Default
     /// true.
     pub bundled: bool,
+    /// Patterns of the skills that code of a call may execute. Default: none.
+    pub from_code: Vec<ToolGlob>,
     /// Takes skills from callers with the scope `publish`. Default true.
     pub publishing: bool,
     /// Most skill folders of one root. Default 32,768.

@@ -24,7 +24,10 @@ impl Config {
     fn written(&self, before: impl Fn(&str) -> String) -> String {
         let mut text = String::new();
         let mut table = "";
-        for setting in &self.effective {
+        // Settings of no table stand before the first table.
+        let (at_top, in_tables): (Vec<_>, Vec<_>) =
+            self.effective.iter().partition(|setting| !setting.key.contains('.'));
+        for setting in at_top.into_iter().chain(in_tables) {
             let (in_table, name) = setting.key.rsplit_once('.').unwrap_or(("", setting.key));
             if in_table != table {
                 table = in_table;

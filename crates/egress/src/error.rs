@@ -34,13 +34,13 @@ pub mod errno {
     /// The connection is not made yet.
     pub(crate) const ENOTCONN: i32 = 107;
     /// It took too long.
-    pub(crate) const ETIMEDOUT: i32 = 110;
+    pub const ETIMEDOUT: i32 = 110;
     /// Nobody listens there.
     pub(crate) const ECONNREFUSED: i32 = 111;
     /// There is no way to the host, or no such host.
     pub(crate) const EHOSTUNREACH: i32 = 113;
     /// A limit of the run is reached.
-    pub(crate) const EDQUOT: i32 = 122;
+    pub const EDQUOT: i32 = 122;
 }
 
 impl NetworkError {

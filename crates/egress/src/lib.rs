@@ -10,6 +10,9 @@
 //!       -> policy (rules) -> rewrite (secrets) -> world (names, addresses, TLS, HTTP) -> server
 //! ```
 //!
+//! The gateway sends requests of its own to servers of the operator (`own_request`), under the same
+//! rules and without a guest.
+//!
 //! Knows nothing of runs, workers or skills but the patterns of a manifest. Follows no redirects:
 //! the guest's library does, and each hop is a request that is checked.
 
@@ -19,6 +22,7 @@ pub mod guest;
 pub mod meter;
 mod names;
 pub mod network;
+pub mod own_request;
 pub mod policy;
 pub mod recorded;
 pub mod rewrite;

@@ -23,6 +23,8 @@ pub struct Caller {
     pub limits: Option<RunLimits>,
     /// Names the request in the server's log.
     pub request_id: String,
+    /// The number of runs that the call comes from, one within the other: 0 for a call of a client.
+    pub nesting: u8,
     /// The span that those of the call are below.
     pub trace: TraceScope,
     /// The account of the memory that the call uses, until it is answered.
@@ -47,7 +49,8 @@ impl Caller {
     pub fn of(identity: CallerIdentity, request_id: String, memory: CallMemory) -> Self {
         let CallerIdentity { tenant, rights, credential } = identity;
         let (address, limits, trace) = (None, None, TraceScope::default());
-        Self { tenant, rights, credential, address, limits, request_id, trace, memory }
+        let nesting = 0;
+        Self { tenant, rights, credential, address, limits, request_id, nesting, trace, memory }
     }
 }
 

@@ -22,11 +22,13 @@ use crate::run::result::make_answer::Answers;
 use crate::start::Discovery;
 use wardian_dispatch::{Pool, PoolReport};
 use wardian_formats::provenance::Toolchain;
+use wardian_formats::skill::manifest::tool_pattern::ToolGlob;
 use wardian_images::ImageCache;
 use wardian_skills::packages::layer::LayerKey;
 use wardian_stores::blobs::Blobs;
 use wardian_stores::results::{KeptValues, ResultsConfig};
 use wardian_telemetry::Metrics;
+use wardian_tools::Catalogue;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{Digest, TenantId};
 
@@ -51,6 +53,8 @@ pub struct Service {
 pub(crate) struct OperatorPolicy {
     pub(crate) limits: LimitPolicy,
     pub(crate) detach: DetachPolicy,
+    /// The skills that code of a call may execute.
+    pub(crate) skills_of_code: Vec<ToolGlob>,
 }
 
 /// The parts of a [`Service`].
@@ -70,10 +74,14 @@ pub struct Parts {
     pub limits: LimitPolicy,
     /// What is decided about runs in the background.
     pub detach: DetachPolicy,
+    /// The skills that code of a call may execute.
+    pub skills_of_code: Vec<ToolGlob>,
     /// The state of the code that counts fuel.
     pub metering: Arc<Metering>,
     /// What runs may reach.
     pub network: NetworkAccess,
+    /// The tools of the operator's servers.
+    pub tools: Catalogue,
     /// The packages of skills, and the batteries.
     pub packages: Arc<PackageAccess>,
     /// The secrets that runs may get.
@@ -102,14 +110,17 @@ impl Service {
             image_version,
             limits,
             detach,
+            skills_of_code,
             metering,
             network,
+            tools,
             packages,
             secrets,
             metrics,
             toolchain,
             results,
         } = parts;
+        let tools = Arc::new(tools);
         let blobs = Arc::clone(&discovery.blobs.store);
         let blob_writes = BlobWrites::at_most(pool.size());
         discovery.sessions().places().bound(pool.most_held_cells());
@@ -124,7 +135,7 @@ impl Service {
         let results = Arc::new(KeptValues::new(results, Clock::System));
         Self {
             discovery,
-            policy: OperatorPolicy { limits, detach },
+            policy: OperatorPolicy { limits, detach, skills_of_code },
             supplies: Supplies {
                 contents: Arc::default(),
                 packages,
@@ -133,7 +144,14 @@ impl Service {
                 metering,
                 compiler,
             },
-            execution: Execution { pool, network, blobs: Arc::clone(&blobs), blob_writes, metrics },
+            execution: Execution {
+                pool,
+                network,
+                tools,
+                blobs: Arc::clone(&blobs),
+                blob_writes,
+                metrics,
+            },
             answers: Answers { blobs, results, toolchain },
             itself,
         }
@@ -143,7 +161,7 @@ impl Service {
     /// nothing of what the others store.
     #[must_use]
     pub fn with_blobs(&self, blobs: Blobs, max_transfers: usize) -> Arc<Self> {
-        let Execution { pool, network, blob_writes, metrics, .. } = &self.execution;
+        let Execution { pool, network, tools, blob_writes, metrics, .. } = &self.execution;
         Arc::new_cyclic(|itself| Self {
             discovery: self.discovery.with_blobs(blobs.clone(), max_transfers),
             policy: self.policy.clone(),
@@ -151,6 +169,7 @@ impl Service {
             execution: Execution {
                 pool: Arc::clone(pool),
                 network: network.clone(),
+                tools: Arc::clone(tools),
                 blobs: Arc::clone(&blobs.store),
                 blob_writes: blob_writes.clone(),
                 metrics: Arc::clone(metrics),

@@ -22,6 +22,7 @@ pub(crate) mod show_config;
 pub(crate) mod skill_cases;
 pub(crate) mod skills;
 pub(crate) mod test;
+pub(crate) mod tools;
 pub(crate) mod top;
 pub(crate) mod verify;
 mod whole_file;

@@ -22,6 +22,9 @@ from _wardian import asking, tool_schemas
 
 ROOT = "tools"
 
+EXECUTE_SKILL = "execute_skill"
+"""The tool that executes skills. The module `tools` has a function for it."""
+
 SUMMARY_MAX = 200
 """Most characters of a description in a list of tools."""
 
@@ -59,7 +62,9 @@ class CalledTool:
         if len(text) > SUMMARY_MAX:
             text = text[: SUMMARY_MAX - 1] + "…"
         path = f"{ROOT}.{'.'.join(self.path)}"
-        if not self.has_attribute or any(map(keyword.iskeyword, self.path)):
+        if self.name == EXECUTE_SKILL:
+            call = f"await {path}(name, **args)"
+        elif not self.has_attribute or any(map(keyword.iskeyword, self.path)):
             path = f"{ROOT}.call"
             call = f"await {path}({self.name!r}, {{...}})"
         else:
@@ -171,7 +176,7 @@ def declare(tools: Iterable[dict[str, Any]]) -> None:
     for one in tools:
         tool = CalledTool(one)
         declared[tool.name] = tool
-        if tool.has_attribute:
+        if tool.has_attribute and tool.name != EXECUTE_SKILL:
             _place_of(tool.path)[tool.path[-1]] = tool
     asking.names.clear()
     asking.names.update(declared)

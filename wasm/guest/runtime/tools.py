@@ -7,6 +7,7 @@ answered. `asyncio.gather` asks for several at once. `help(crm.search)` shows th
   that cannot `await`. A tool called `crm.search` is `tools.crm.search`.
 - `tools.call(name, arguments)`: the same, for names that are no names in Python. It has `sync`, too.
 - `tools.list()` and `tools.search("invoice")`: which tools there are.
+- `tools.execute_skill(name, **args)`: runs a skill in a sandbox of its own, if that is allowed here.
 - `tools.input(prompt)`: a line of text; `tools.getpass(prompt)`: one that is not shown.
 - `tools.ToolError`: raised where a tool has failed; it has `tool` and `message`.
 """
@@ -20,7 +21,7 @@ from typing import Any
 from _wardian import asking, called_tools
 from _wardian.asking import ToolError
 
-__all__ = ["ToolError", "call", "getpass", "input", "list", "search"]
+__all__ = ["ToolError", "call", "execute_skill", "getpass", "input", "list", "search"]
 
 
 async def call(name: str, arguments: Mapping[str, Any] | None = None, /) -> Any:
@@ -38,6 +39,34 @@ def _call_now(name: str, arguments: Mapping[str, Any] | None = None, /) -> Any:
 
 
 call.sync = _call_now  # type: ignore[attr-defined]
+
+
+async def execute_skill(name: str, /, **args: Any) -> Any:
+    """Executes a skill with these arguments, and returns its output: a dictionary, as for any caller. It has a sandbox, permissions and
+    packages of its own; the program waits for it. `tools.call("execute_skill", {"name": ..., "args": ...})`
+    returns the other parts of its result as well: `output_blobs`, `files`, `logs_preview`, `run_id`.
+
+    Raises:
+        ToolError: The skill has failed, or there is none of this name that the program may execute.
+    """
+    return _output(await asking.ask_tool(*_execution(name, args)))
+
+
+def _execute_skill_now(name: str, /, **args: Any) -> Any:
+    """Executes a skill from a function that cannot `await`."""
+    return _output(asking.ask_tool_now(*_execution(name, args)))
+
+
+def _execution(name: str, args: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    tool = called_tools.find(called_tools.EXECUTE_SKILL).name
+    return tool, {"name": name, "args": args}
+
+
+def _output(executed: Any) -> Any:
+    return executed["output"]
+
+
+execute_skill.sync = _execute_skill_now  # type: ignore[attr-defined]
 
 
 def list(prefix: str = "") -> builtins.list[dict[str, str]]:

@@ -105,7 +105,7 @@ class Tools(Sandbox):
         self.assertEqual(self.answers({}, tools=[{"name": "g"}])[0], "waits")
         self.answers({})
         self.assertEqual(self.gives("from runtime import tools as t\ndir(t)"), [
-            "ToolError", "call", "getpass", "input", "list", "search"
+            "ToolError", "call", "execute_skill", "getpass", "input", "list", "search"
         ])  # fmt: skip
 
     def test_a_name_of_the_program_is_not_replaced(self):

@@ -10,17 +10,23 @@ from agents import FunctionTool, Tool, ToolOutputImage, ToolOutputText
 from anyio import to_thread
 
 from wardian import _wire
+from wardian._requests import Approve
 from wardian._sync.client import Client
 from wardian._sync.tools import ToolBox
 from wardian._wire import JsonObject
 
 
 def tools(
-    client: Client, only: Iterable[str] | None = None, *, pictures: bool = True
+    client: Client,
+    only: Iterable[str] | None = None,
+    *,
+    pictures: bool = True,
+    approve: Approve | None = None,
 ) -> list[Tool]:
     """The tools of a server, or only those in `only`. Errors become answers for the model. It
-    sees the pictures that runs keep, unless `pictures` is false."""
-    box = ToolBox(client, only, pictures=pictures)
+    sees the pictures that runs keep, unless `pictures` is false. `approve` is that of `run_code`; without
+    it, no call is made that needs an approval."""
+    box = ToolBox(client, only, pictures=pictures, approve=approve)
     return [_tool(box, definition) for definition in box.definitions()]
 
 

@@ -417,13 +417,17 @@ def _displayed(raw: JsonObject) -> Display:
     return {kind: DisplayPart.read(_wire.as_object(part, kind)) for kind, part in raw.items()}
 
 
+RequestKind: TypeAlias = Literal["tool", "input", "approval"]
+
+
 @dataclass(frozen=True)
 class CallerRequest:
-    """Something that a cell asks of its caller: the call of a tool, or a line of text."""
+    """Something that a cell asks of its caller: the call of a tool, a line of text, or the approval of a
+    call."""
 
     id: str
     """Names the request in an answer."""
-    kind: Literal["tool", "input"]
+    kind: RequestKind
     name: str | None
     """The name of the tool."""
     arguments: JsonObject | None
@@ -438,7 +442,7 @@ class CallerRequest:
     def read(cls, raw: JsonObject) -> CallerRequest:
         return cls(
             id=_wire.text(raw, "id"),
-            kind=cast('Literal["tool", "input"]', _wire.text(raw, "kind")),
+            kind=cast("RequestKind", _wire.text(raw, "kind")),
             name=_wire.text_or_none(raw, "name"),
             arguments=_wire.object_or_none(raw, "arguments"),
             prompt=_wire.text_or_none(raw, "prompt"),

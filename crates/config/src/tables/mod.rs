@@ -8,4 +8,5 @@ pub(crate) mod sessions;
 pub(crate) mod telemetry;
 pub(crate) mod tenant_skills;
 pub(crate) mod tenants;
+pub(crate) mod tools;
 pub(crate) mod workers;

@@ -27,6 +27,7 @@ use wardian_service::{Authentication, Gate};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::units::ByteCount;
 
+pub use crate::mcp::features::code_mode::CodeMode;
 pub use crate::mcp::features::local_files::{LocalFolders, SameName};
 pub use crate::mcp::state::McpConfig;
 pub use crate::mcp::transport::bridged::{BridgedMessage, addressed, chosen_revision, refusal};
@@ -46,14 +47,14 @@ pub struct StdioLimits {
     pub memory: ByteCount,
 }
 
-/// Serves the local user, whose folders are open: one message on each line of `input`, until its end.
+/// Serves the local user, whose folders are open, perhaps in code mode: one message on each line of `input`, until its end.
 ///
 /// # Errors
 ///
 /// The thread that reads cannot be started.
 pub async fn serve_lines<I: BufRead + Send + 'static>(
     service: Arc<Gate>,
-    (config, local): (McpConfig, LocalFolders),
+    (config, local, code_mode): (McpConfig, LocalFolders, Option<CodeMode>),
     limits: StdioLimits,
     input: I,
     output: impl Write + Send + 'static,
@@ -63,7 +64,7 @@ pub async fn serve_lines<I: BufRead + Send + 'static>(
     let budget = MemoryBudget::new(limits.memory);
     let bodies = Bodies::new(limits.max_message, Duration::MAX, &budget);
     let edge = EdgeState::new(Arc::new(readiness), bodies, budget, Authentication::Open);
-    let state = McpState::of_user(Arc::new(edge), config, local);
+    let state = McpState::of_user(Arc::new(edge), config, local, code_mode);
     Box::pin(transport::stdio::serve(state, input, output)).await
 }
 

@@ -13,6 +13,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 
+use crate::mcp::features::code_mode;
 use crate::mcp::features::skills::{list as skill_list, skill_tools};
 use crate::mcp::features::{call, prompts, resources, tasks};
 use crate::mcp::state::{McpState, internal};
@@ -67,7 +68,7 @@ impl McpServer {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut tools = if cursor.is_none() { self.state.own_tools() } else { Vec::new() };
         let mut next_cursor = None;
-        if self.state.config.skills_as_tools {
+        if self.state.has_skill_tools() {
             let exchange = McpExchange::of(&context.extensions);
             let exchange = exchange.ok_or_else(|| internal("no exchange"))?;
             let caller = &exchange.caller;
@@ -86,6 +87,15 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
+        let implementation = Implementation::new("wardian", env!("CARGO_PKG_VERSION"));
+        let implementation = implementation.with_title("Wardian");
+        if self.state.code_mode.is_some() {
+            // Files that runs keep are resources.
+            let capabilities = ServerCapabilities::builder().enable_tools().enable_resources();
+            return ServerConfig::new(capabilities.build())
+                .with_server_info(implementation)
+                .with_instructions(code_mode::INSTRUCTIONS);
+        }
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
@@ -93,9 +103,8 @@ impl ServerHandler for McpServer {
             .enable_skills_with_directory_read()
             .enable_tasks()
             .build();
-        let implementation = Implementation::new("wardian", env!("CARGO_PKG_VERSION"));
         ServerConfig::new(capabilities)
-            .with_server_info(implementation.with_title("Wardian"))
+            .with_server_info(implementation)
             .with_instructions(INSTRUCTIONS)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rmcp::model::{ErrorCode, ErrorData, Tool};
 
+use crate::mcp::features::code_mode::{CodeMode, CodeTool};
 use crate::mcp::features::local_files::LocalFolders;
 use crate::mcp::features::tools::{own_tools, session_tool};
 use crate::net::respond::Failure;
@@ -36,11 +37,13 @@ pub(crate) struct McpState {
     pub config: McpConfig,
     /// The folders of the user who started this program; `None` for a server.
     pub local: Option<LocalFolders>,
+    /// What clients get instead of the tools of every server.
+    pub code_mode: Option<CodeMode>,
 }
 
 impl McpState {
     pub(super) fn new(edge: Arc<ServiceState>, config: McpConfig) -> Arc<Self> {
-        Arc::new(Self { edge, config, local: None })
+        Arc::new(Self { edge, config, local: None, code_mode: None })
     }
 
     /// The state of a program that its user has started.
@@ -48,8 +51,9 @@ impl McpState {
         edge: Arc<ServiceState>,
         config: McpConfig,
         local: LocalFolders,
+        code_mode: Option<CodeMode>,
     ) -> Arc<Self> {
-        Arc::new(Self { edge, config, local: Some(local) })
+        Arc::new(Self { edge, config, local: Some(local), code_mode })
     }
 
     /// The skills, blobs and records, once they exist.
@@ -61,13 +65,28 @@ impl McpState {
     /// True if models have the tool `session`: the operator wants it, and there are sessions.
     pub(crate) fn has_session_tool(&self) -> bool {
         let is_open = |gate: &Arc<Gate>| gate.discovery().sessions().is_open();
-        self.config.session_tool && self.edge.readiness.methods().is_some_and(is_open)
+        self.code_mode.is_none()
+            && self.config.session_tool
+            && self.edge.readiness.methods().is_some_and(is_open)
     }
 
-    /// The tools of every server.
+    /// The tool of code mode that has this name, in code mode.
+    pub(crate) fn code_tool(&self, name: &str) -> Option<CodeTool> {
+        self.code_mode.as_ref().and_then(|_| CodeTool::named(name))
+    }
+
+    /// True if each skill that can be executed is a tool.
+    pub(crate) fn has_skill_tools(&self) -> bool {
+        self.code_mode.is_none() && self.config.skills_as_tools
+    }
+
+    /// The tools that do not depend on skills.
     pub(crate) fn own_tools(&self) -> Vec<Tool> {
-        let bounds = self.edge.readiness.limit_bounds();
-        let mut tools = own_tools(bounds.unwrap_or(LimitBounds::ANY));
+        let bounds = self.edge.readiness.limit_bounds().unwrap_or(LimitBounds::ANY);
+        if let Some(code_mode) = &self.code_mode {
+            return code_mode.tools(bounds);
+        }
+        let mut tools = own_tools(bounds);
         if self.has_session_tool() {
             tools.push(session_tool());
         }

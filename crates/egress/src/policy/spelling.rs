@@ -100,7 +100,10 @@ fn folded(path: &str) -> String {
         let name = text.split(':').next().unwrap_or_default();
         name.trim_end_matches(['.', ' ']).to_owned()
     };
-    let names: Vec<String> = path.split('/').map(fold).filter(|name| !name.is_empty()).collect();
-    let end = if path.ends_with('/') && !names.is_empty() { "/" } else { "" };
+    let mut names: Vec<String> = path.split('/').map(fold).collect();
+    // The last one is also empty if it is the stream of a folder: `/folder/:stream`.
+    let ends_in_folder = names.last().is_some_and(String::is_empty);
+    names.retain(|name| !name.is_empty());
+    let end = if ends_in_folder && !names.is_empty() { "/" } else { "" };
     format!("/{}{end}", names.join("/"))
 }

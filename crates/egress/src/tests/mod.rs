@@ -5,6 +5,7 @@ mod encrypted;
 mod filters;
 mod framing;
 mod limits;
+mod own_requests;
 mod requests;
 mod scripted;
 mod support;

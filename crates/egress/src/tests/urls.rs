@@ -194,10 +194,12 @@ fn what_the_operator_denies_is_refused_in_every_spelling() {
         "https://api.example.com/admin%20/x",
         "https://api.example.com/admin::$DATA/x",
         "https://api.example.com/admin;a=b/x",
+        "https://api.example.com/admin/:x",
         "https://api.example.com/%c1%a1dmin/x",
         "https://api.example.com/%u0061dmin/x",
         "https://api.example.com/login",
         "https://api.example.com/login/",
+        "https://api.example.com/login/:x",
         "https://api.example.com/LOGIN%3fx",
         "https://api.example.com/login%23x",
     ] {

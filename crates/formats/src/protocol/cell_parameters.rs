@@ -75,7 +75,11 @@ pub(crate) const CALLED_TOOLS: Parameter = Parameter::optional(
 const ANSWER_LIST: Shape = Shape::ObjectList {
     members: &[
         Parameter::required("id", Shape::Text(Text::up_to(MAX_SESSION_ID)), "Id of the request"),
-        Parameter::optional("output", Shape::Any, "Output of the tool, or the line of text"),
+        Parameter::optional(
+            "output",
+            Shape::Any,
+            "Output of the tool, the line of text, or the decision about an approval",
+        ),
         Parameter::optional(
             "error",
             Shape::Text(Text::up_to(MAX_TOOL_ERROR)),

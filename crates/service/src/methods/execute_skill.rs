@@ -44,7 +44,8 @@ impl Service {
         params: ExecuteSkillParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
-        if params.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
+        let declares_some = params.tools.as_ref().is_some_and(|tools| !tools.is_empty());
+        if declares_some || self.is_skill_granted_tools(caller, &params) {
             return Box::pin(self.execute_with_tools(caller, params, listener)).await;
         }
         let limits = params.limits();

@@ -39,7 +39,8 @@ impl Service {
             return Box::pin(self.run_cell(caller, params, session.into_order(), listener)).await;
         }
         refuse_what_sessions_have(&params)?;
-        if params.tools.as_ref().is_some_and(|tools| !tools.is_empty()) {
+        let declares_some = params.tools.as_ref().is_some_and(|tools| !tools.is_empty());
+        if declares_some || self.is_code_granted_tools(caller, &params) {
             return Box::pin(self.run_with_tools(caller, params, listener)).await;
         }
         let pieces = CallPieces {

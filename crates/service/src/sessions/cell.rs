@@ -15,6 +15,7 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::asking::asked::{self, AskedCell};
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
+use crate::sessions::asking::server_call::ServerCall;
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held::going_on::{go_on, hold, wait_lost};
 use crate::sessions::held::places::HeldPlace;
@@ -29,6 +30,7 @@ use wardian_dispatch::{
 };
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
+use wardian_formats::protocol::methods::asking::AskedRequest;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::RunStatus;
 use wardian_formats::provenance::{SessionInputs, Toolchain};
@@ -348,10 +350,7 @@ impl EndedCell {
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
         let state = asked.and_then(|asked| Ok((state?, asked)));
         if let Ok((_, Some(asked))) = &state {
-            let requests = asked.shown(cell, requests);
-            answered.result.status = RunStatus::Waiting;
-            answered.result.summary = asked::summary_of(&requests);
-            answered.result.requests = requests;
+            note_requests(&mut answered, asked.divided(cell, requests));
         }
         if is_repeated {
             answered.result.summary.push_str(REPEATED);
@@ -399,6 +398,14 @@ impl EndedCell {
         }
         answered
     }
+}
+
+/// Says in the answer of a cell that waits what its caller answers, and what the gateway answers itself.
+fn note_requests(answered: &mut Answered, (requests, calls): (Vec<AskedRequest>, Vec<ServerCall>)) {
+    answered.server_calls = calls;
+    answered.result.status = RunStatus::Waiting;
+    answered.result.summary = asked::summary_of(&requests);
+    answered.result.requests = requests;
 }
 
 /// What is noted of a cell of a reproducible session whose state can be kept.

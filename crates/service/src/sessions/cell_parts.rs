@@ -7,7 +7,8 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::label::RunLabel;
 use crate::run::result::left_files;
 use crate::sessions::asking::called_tools::CalledTools;
-use crate::sessions::asking::cell_call::CellCall;
+use crate::sessions::asking::cell_call::CallInProgress;
+use crate::sessions::asking::granted::GrantedTools;
 use crate::sessions::asking::open_run::OpenRun;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::{KeepBounds, KeepFiles};
@@ -28,13 +29,15 @@ pub(super) struct CellParts {
     /// What the session must follow from, if it repeats another one.
     pub(super) expected: Option<Box<SessionInputs>>,
     pub(super) tools: CalledTools,
+    /// What its program may call beyond the tools of its caller.
+    pub(super) granted: GrantedTools,
     pub(super) answers: Option<JsonText>,
     /// The calls of tools that end with these answers.
     pub(super) tool_calls: Vec<RecordedToolCall>,
     /// The run of the call, if its caller answers while it goes on.
     pub(super) open: Option<Arc<OpenRun>>,
     /// The call itself.
-    pub(super) call: Arc<CellCall>,
+    pub(super) call: Arc<CallInProgress>,
     /// The result of its earlier parts, if it has waited.
     pub(super) earlier: Option<String>,
 }
@@ -54,6 +57,7 @@ impl CellParts {
             listener: self.listener.clone(),
             open: self.open.clone(),
             call: Arc::clone(&self.call),
+            granted: self.granted.clone(),
             ..Self::of_code(String::new(), self.keep_files.clone())
         }
     }
@@ -86,6 +90,7 @@ impl CellParts {
             shows_value: false,
             expected: None,
             tools: CalledTools::default(),
+            granted: GrantedTools::default(),
             answers: None,
             tool_calls: Vec::new(),
             open: None,

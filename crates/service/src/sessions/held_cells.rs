@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
+use std::mem::take;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::error::ServiceError;
 use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
 use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
+use crate::sessions::asking::decision::DecidedCell;
 use crate::sessions::earlier_parts::LeftCell;
 use crate::sessions::held::ended_sessions::EndedSessions;
 use crate::sessions::held::places::HeldPlace;
@@ -307,6 +309,26 @@ impl<G: HoldsCell, T: HeldTurn> HeldCells<G, T> {
             let until = wait.until;
             (wait.over(), until, answers)
         }))
+    }
+
+    /// Changes what the cell of a session has asked, by what its caller has decided. Returns true if there is a
+    /// cell, and its changes, if something was decided.
+    ///
+    /// # Errors
+    ///
+    /// Those of `decide`.
+    pub(crate) fn decide(
+        &self,
+        session: &SessionId,
+        decide: impl FnOnce(u32, &AskedCell) -> Result<Option<DecidedCell>, ServiceError>,
+    ) -> Result<(bool, Option<DecidedCell>), ServiceError> {
+        let mut table = self.0.lock();
+        let Some(wait) = table.cells.get_mut(session) else { return Ok((false, None)) };
+        let mut decided = decide(wait.cell.number, &wait.cell.asked)?;
+        if let Some(decided) = &mut decided {
+            wait.cell.asked = take(&mut decided.asked);
+        }
+        Ok((true, decided))
     }
 
     /// True if a cell that was taken has neither gone on nor come back, and was not given up meanwhile.

@@ -8,6 +8,7 @@ use tracing::info;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::sessions::asking::decision::DecidedCall;
 use crate::sessions::held::session_guests::SessionGuests;
 use wardian_images::PinnedImages;
 use wardian_sessions::{SessionTotals, Sessions};
@@ -144,7 +145,7 @@ impl SessionObserver {
 
     /// Notes a call of a tool whose end this caller has brought.
     pub(crate) fn note_call(&self, caller: &Caller, session: &SessionId, call: &RecordedToolCall) {
-        let RecordedToolCall { id, tool, arguments, result, end } = call;
+        let RecordedToolCall { id, tool, arguments, result, end, .. } = call;
         let end = end.name();
         if let Some(metrics) = &self.0.metrics {
             metrics.count_tool_call(end);
@@ -156,6 +157,20 @@ impl SessionObserver {
             address: caller.address,
             request_id: Some(&caller.request_id),
             ..AuditEvent::new(AuditKind::ToolCalled).of_tenant(caller.tenant.as_str()).about(&about)
+        });
+    }
+
+    /// Notes what a caller has decided about a call of a tool that needs an approval.
+    pub(crate) fn note_decision(&self, caller: &Caller, session: &SessionId, call: &DecidedCall) {
+        let DecidedCall { id, tool, arguments, word } = call;
+        let about = format!("{session} {id} {word} {arguments} {tool}");
+        self.0.audit.note(&AuditEvent {
+            key: caller.credential.as_ref().map(CallerCredential::name),
+            address: caller.address,
+            request_id: Some(&caller.request_id),
+            ..AuditEvent::new(AuditKind::ToolDecided)
+                .of_tenant(caller.tenant.as_str())
+                .about(&about)
         });
     }
 

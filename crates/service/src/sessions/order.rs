@@ -17,7 +17,6 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
-use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::cell_parts::CellParts;
@@ -151,12 +150,16 @@ impl Service {
         let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         parts.open = opened.as_ref().map(OpenedRun::run);
-        parts.tools = params.tools.as_deref().map(CalledTools::of).transpose()?.unwrap_or_default();
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
+        let tools = params.tools.as_deref();
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
         let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
             None => {
                 refuse_tools_of_reproducible(seed.as_ref(), params.tools.is_some())?;
+                if seed.is_none() {
+                    parts.granted = self.granted_to_code(caller).asking(params.asks_nobody);
+                }
+                parts.tools = self.called_tools(caller, tools, &parts.granted).await?;
                 let policy = &self.policy.limits;
                 let limits = limits_of_session(policy, caller, &parts.limits, seed.as_ref())?;
                 let (code, mounts) = (parts.code.clone(), (skills.as_slice(), blobs.as_slice()));
@@ -172,6 +175,8 @@ impl Service {
                 refuse_other_program(&session)?;
                 let own = setup_of(&session)?.reproducible;
                 refuse_tools_of_reproducible(own.as_ref(), params.tools.is_some())?;
+                parts.granted = self.granted_to(caller, &session)?.asking(params.asks_nobody);
+                parts.tools = self.called_tools(caller, tools, &parts.granted).await?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
                 (session, planned)
             }
@@ -183,7 +188,7 @@ impl Service {
             let turn = self.turn_of(caller, &session.id, &order, parts.code.clone()).await?;
             let next = parts.next_part();
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
-            self.go_on_here(caller, &session, &next, answered.result).await
+            self.go_on_here(caller, &session, &next, answered).await
         };
         let answered = Box::pin(begun).await;
         if let (Ok(_), Some(unknown)) = (&answered, unknown) {

@@ -13,7 +13,6 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::left_files;
 use crate::service::Service;
-use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::cell_parts::CellParts;
@@ -47,10 +46,12 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         let others = (params.reproducible, params.detach, params.idempotency_key.is_some());
         refuse_what_waiting_runs_have_not(others)?;
-        let tools = CalledTools::of(params.tools.as_deref().unwrap_or_default())?;
+        let granted = self.granted_to_code(caller).asking(params.asks_nobody);
+        let tools = self.called_tools(caller, params.tools.as_deref(), &granted).await?;
         let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let keep_files = self.policy.limits.keep_files;
-        let parts = CellParts { tools, ..CellParts::of(&mut params, keep_files, listener)? };
+        let parts =
+            CellParts { tools, granted, ..CellParts::of(&mut params, keep_files, listener)? };
         let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
         let mounts = (params.mount_skills.as_slice(), params.input_blobs.as_slice());
         let planned = self.plan_guest(caller, parts.code.clone(), mounts, (limits, None));
@@ -76,15 +77,14 @@ impl Service {
         let others = (params.reproducible, params.detach, params.idempotency_key.is_some());
         refuse_what_waiting_runs_have_not(others)?;
         let limits = params.limits();
-        let tools = CalledTools::of(params.tools.as_deref().unwrap_or_default())?;
-        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let named = (params.name.as_str(), params.version.as_deref());
         let checked = self.plan_skill(caller, named, params.args, &limits, None).await?;
         if checked.secrets.is_some() {
-            // What stands for a secret in its memory has a meaning for one run alone.
-            let expected = "left out: a skill with secrets cannot wait for its caller";
-            return Err(ParamsError::wrong("tools", expected, "a list").into());
+            return Err(refusal_of_secrets(&params.name, params.tools.is_some()).into());
         }
+        let granted = self.granted_to_skill(caller, named)?;
+        let tools = self.called_tools(caller, params.tools.as_deref(), &granted).await?;
+        let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let keep_files = left_files::kept(params.keep_files, self.policy.limits.keep_files);
         let parts = CellParts {
             limits,
@@ -92,6 +92,7 @@ impl Service {
             label: params.label.map(RunLabel::parse).transpose()?,
             listener,
             tools,
+            granted,
             ..CellParts::of_code(String::new(), keep_files)
         };
         let blobs = blobs_of(&checked, params.input_blobs);
@@ -144,7 +145,7 @@ impl Service {
             let turn = CellTurn::Own(Box::new(turn));
             let next = parts.next_part();
             let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
-            self.go_on_here(caller, &session, &next, answered.result).await
+            self.go_on_here(caller, &session, &next, answered).await
         };
         let mut result = Box::pin(begun).await?;
         if waits_on(&result) {
@@ -166,6 +167,18 @@ fn blobs_of(checked: &Planned, others: Vec<InputBlob>) -> Vec<InputBlob> {
     };
     let of_arguments = checked.blobs.iter().map(ToString::to_string).filter(|id| !is_named(id));
     of_arguments.map(InputBlob::Id).collect::<Vec<_>>().into_iter().chain(others).collect()
+}
+
+/// The refusal of a skill with secrets that would wait: what stands for a secret in its memory has a meaning for one
+/// run alone.
+fn refusal_of_secrets(name: &str, has_tools: bool) -> ParamsError {
+    if has_tools {
+        let expected = "left out: a skill with secrets cannot wait for its caller";
+        return ParamsError::wrong("tools", expected, "a list");
+    }
+    let expected = "a skill that has tools of servers or secrets, and not both: it cannot wait for a tool with \
+                    secrets in its memory";
+    ParamsError::wrong("name", expected, name)
 }
 
 /// Refuses parameters that a run that waits for its caller cannot have.

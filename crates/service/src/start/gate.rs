@@ -101,6 +101,15 @@ impl Gate {
         self.asked.notified().await;
     }
 
+    /// The servers of tools that list none now, although code of a call may use some: each with the reason, for the
+    /// operator.
+    pub async fn unlisted_servers(&self, caller: &Caller) -> Vec<(String, String)> {
+        match self.service.get() {
+            Some(service) => service.unlisted_servers(caller).await,
+            None => Vec::new(),
+        }
+    }
+
     /// The service, or the reason why nothing can be executed.
     fn service(&self) -> Result<&Arc<Service>, ServiceError> {
         self.service.get().ok_or_else(|| {

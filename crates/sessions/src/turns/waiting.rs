@@ -38,6 +38,24 @@ impl<D: Disk> Sessions<D> {
         waiting.ok_or_else(|| SessionsError::NotWaiting { session: session.clone() })
     }
 
+    /// Changes what a cell that waits has asked: some of it needs no answer of its caller any more.
+    ///
+    /// # Errors
+    ///
+    /// As [`waiting`](Self::waiting), also if the cell has asked something else by now, or was answered.
+    pub async fn ask_anew(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        (cell, asked): (&WaitingCell, &str),
+    ) -> Result<(), SessionsError> {
+        self.find(tenant, session).await?;
+        if self.0.store.ask_anew((tenant, session), cell, asked).await? {
+            return Ok(());
+        }
+        Err(SessionsError::NotWaiting { session: session.clone() })
+    }
+
     /// Lets a cell go on that waits, in the state that it was left in. That state is continued once: the
     /// turn ends with the cell, or with another wait.
     ///

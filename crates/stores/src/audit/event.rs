@@ -49,6 +49,8 @@ pub enum AuditKind {
     SessionDamaged,
     /// A program has called a tool of its caller.
     ToolCalled,
+    /// A caller has approved a call of a tool, or has not.
+    ToolDecided,
 }
 
 impl AuditKind {
@@ -57,7 +59,10 @@ impl AuditKind {
         match self {
             Self::KeyUsed | Self::TokenUsed => Duration::from_hours(1),
             // Each one counts.
-            Self::SkillPublished | Self::SkillUnpublished | Self::ToolCalled => Duration::ZERO,
+            Self::SkillPublished
+            | Self::SkillUnpublished
+            | Self::ToolCalled
+            | Self::ToolDecided => Duration::ZERO,
             _ => Duration::from_secs(60),
         }
     }
@@ -73,6 +78,7 @@ impl AuditKind {
                 | Self::SessionExpired
                 | Self::SessionDamaged
                 | Self::ToolCalled
+                | Self::ToolDecided
         )
     }
 }

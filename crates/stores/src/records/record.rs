@@ -387,7 +387,7 @@ pub struct RecordedHost {
     pub refusals: u64,
 }
 
-/// A call of a tool of the caller that has ended.
+/// A call of a tool that has ended: one of the caller, or one of the operator's servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedToolCall {
     /// The id of the request.
@@ -400,6 +400,12 @@ pub struct RecordedToolCall {
     pub result: Digest,
     /// Its end.
     pub end: ToolCallEnd,
+    /// The name of the key, or the subject of the token, with which it was approved, if it needed that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
+    /// The run of the skill that the call has executed, if it was that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
 }
 
 /// The ends of calls of tools.
@@ -408,9 +414,9 @@ pub struct RecordedToolCall {
 pub enum ToolCallEnd {
     /// The program has an output.
     Answered,
-    /// The caller has answered with an error.
+    /// The tool has failed.
     Failed,
-    /// The arguments or the output do not fit the schemas.
+    /// The arguments or the output do not fit the schemas, or the tool may not be called.
     Refused,
 }
 

@@ -141,6 +141,14 @@ pub trait SessionCells: Send + Sync {
     async fn waiting_cell(&self, session: &SessionId)
     -> Result<Option<WaitingCell>, DatabaseError>;
 
+    /// Changes what a cell that waits has asked, if it still waits for that. Returns false otherwise.
+    async fn ask_anew(
+        &self,
+        place: (&TenantId, &SessionId),
+        cell: &WaitingCell,
+        asked: &str,
+    ) -> Result<bool, DatabaseError>;
+
     /// Lets a cell go on that waits. Its state is continued once: whatever ends the cell, it waits in this
     /// state no more.
     async fn resume_cell(&self, cell: &AnsweredCell) -> Result<Begun, DatabaseError>;

@@ -24,6 +24,23 @@ pub(crate) struct McpArgs {
     /// Offer each executable skill as a separate tool. A running server has its own setting for this.
     #[arg(long, conflicts_with = "url")]
     skills_as_tools: bool,
+    /// Offer two tools instead: `search_tools` finds the tools of other servers, and `run_code` runs
+    /// Python that calls them. The servers are those of `--upstream`, `--upstreams` and the
+    /// configuration.
+    #[arg(long, conflicts_with_all = ["url", "files", "out", "skills_as_tools"])]
+    pub(crate) code_mode: bool,
+    /// Add an MCP server for `--code-mode`: the command that starts it, or its URL; can be given
+    /// several times.
+    #[arg(long, value_name = "NAME=SERVER", requires = "code_mode")]
+    pub(crate) upstream: Vec<String>,
+    /// Add the MCP servers of this file for `--code-mode`. It is JSON with `mcpServers`, as clients
+    /// have it.
+    #[arg(long, value_name = "FILE", requires = "code_mode")]
+    pub(crate) upstreams: Option<PathBuf>,
+    /// Approve beforehand of calls of these tools, which their server says to be destructive. `*`
+    /// stands for any characters; can be given several times.
+    #[arg(long, value_name = "SERVER.TOOL", requires = "code_mode")]
+    pub(crate) approve: Vec<String>,
 }
 
 impl McpArgs {

@@ -2,7 +2,11 @@
 
 pub(crate) mod args;
 mod bridge;
+mod code_mode;
+mod command_words;
 mod folders;
+mod upstream_file;
+mod upstreams;
 
 use std::io;
 use std::sync::Arc;
@@ -11,17 +15,18 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::task::JoinError;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::assembly::{self, MeteredCode, Provision, ReadStores, Runtime, SkillsRead, Stores};
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::mcp::bridge::Bridge;
+use crate::cli::commands::mcp::code_mode::code_mode;
 use crate::cli::commands::mcp::folders::local_folders;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{Installer, block_on_until_interrupted, on_its_own, progress, step_of};
 use crate::cli::terminal::output::note;
-use wardian_config::Config;
+use wardian_config::{Config, Surroundings};
 use wardian_edges::mcp::{StdioLimits, serve_lines};
 use wardian_engine::progress::StepReport;
 use wardian_service::{Gate, Preparation, SessionObserver};
@@ -36,22 +41,26 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 /// The shortest pause, for calls that ask again.
 const LEAST_PAUSE: Duration = Duration::from_secs(5);
 
+/// The longest time for which calls wait until servers have listed their tools, in code mode.
+const LONGEST_WAIT_FOR_TOOLS: Duration = Duration::from_secs(20);
+
 /// Serves the client that has started this program.
 pub(crate) fn mcp(
-    config: Config,
+    mut config: Config,
     installer: &Installer,
     args: &McpArgs,
-    api_key: Option<&str>,
+    surroundings: &Surroundings,
 ) -> Result<Exit, Failed> {
-    if let Some(url) = &args.url {
-        let limits = limits_of(&config);
-        let bridge = Bridge::to(url, args.key_file.as_deref(), api_key, limits.max_message)?;
-        return bridge.serve();
-    }
     let limits = limits_of(&config);
+    if let Some(url) = &args.url {
+        let (key_file, api_key) = (args.key_file.as_deref(), surroundings.api_key());
+        return Bridge::to(url, key_file, api_key, limits.max_message)?.serve();
+    }
+    let code_mode =
+        args.code_mode.then(|| code_mode(&mut config, args, surroundings)).transpose()?;
     let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let local = local_folders(args)?;
-    let protocol = (config.mcp, local);
+    let protocol = (config.mcp, local, code_mode);
     let config = on_its_own(config, &folder);
     block_on_until_interrupted(Box::pin(async {
         let stores = Stores::open(&config, SkillsRead::Once)?.read()?;
@@ -66,7 +75,7 @@ pub(crate) fn mcp(
         let runtime = tokio::select! {
             biased;
             ended = &mut serving => return ended_with(ended),
-            prepared = prepare(&config, installer, &stores, &gate) => prepared,
+            prepared = prepare((&config, args.code_mode), installer, &stores, &gate) => prepared,
         };
         let ended = serving.await;
         runtime.shut_down(Duration::ZERO).await;
@@ -83,14 +92,14 @@ fn ended_with(ended: Result<io::Result<()>, JoinError>) -> Result<Exit, Failed> 
 /// Prepares what runs need, and lets calls pass then. What fails is tried again after a pause that
 /// grows, or when a call asks for it.
 async fn prepare(
-    config: &Config,
+    (config, is_code_mode): (&Config, bool),
     installer: &Installer,
     stores: &ReadStores,
     gate: &Arc<Gate>,
 ) -> Runtime {
     let mut pause = FIRST_PAUSE;
     loop {
-        let failed = match attempt(config, installer, stores, gate).await {
+        let failed = match attempt((config, is_code_mode), installer, stores, gate).await {
             Ok(runtime) => return runtime,
             Err(failed) => failed,
         };
@@ -108,7 +117,7 @@ async fn prepare(
 }
 
 async fn attempt(
-    config: &Config,
+    (config, is_code_mode): (&Config, bool),
     installer: &Installer,
     stores: &ReadStores,
     gate: &Arc<Gate>,
@@ -128,6 +137,13 @@ async fn attempt(
     let started =
         Runtime::start(config, metered, move || Ok(stores), metrics, None, shown.as_ref());
     let runtime = Box::pin(started).await?;
+    if is_code_mode {
+        gate.report(Preparation::of("the servers of tools"));
+        let service = Arc::clone(&runtime.service);
+        // Those that need longer start all the same, beside the first calls.
+        let preparing = tokio::spawn(async move { service.prepare_tools().await });
+        timeout(LONGEST_WAIT_FOR_TOOLS, preparing).await.ok();
+    }
     gate.open(Arc::clone(&runtime.service));
     // A client keeps this program for hours: the images that its runs need are worth making.
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());

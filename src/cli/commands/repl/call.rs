@@ -132,9 +132,19 @@ pub(super) enum CellCall<'a> {
 pub(super) struct LineAnswer {
     pub(super) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) output: Option<String>,
+    pub(super) output: Option<LineOutput>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<&'static str>,
+}
+
+/// What is typed for a request.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub(super) enum LineOutput {
+    /// A line of text.
+    Line(String),
+    /// The approval of a call.
+    Approved(bool),
 }
 
 /// Something that a cell waits for.
@@ -146,6 +156,10 @@ pub(super) struct AskedLine {
     pub(super) prompt: String,
     #[serde(default)]
     pub(super) hidden: bool,
+    /// The tool, if it is about the call of one.
+    #[serde(default)]
+    pub(super) name: String,
+    pub(super) arguments: Option<Box<RawValue>>,
 }
 
 #[derive(Serialize)]

@@ -12,6 +12,7 @@ from wardian._async_io import AWAITS
 from wardian._caller_tools import Tools
 from wardian._loop import TooManyTurns, sendable
 from wardian._model_tools import AllowedCallers, ModelTools
+from wardian._requests import Approve
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -47,6 +48,7 @@ async def run_tools_async(
     tools: Iterable[Any] = (),
     functions: Tools = (),
     allowed_callers: AllowedCallers | None = None,
+    approve: Approve | None = None,
     **options: Any,
 ) -> AsyncAnthropicRun:
     """Asks a model (Messages) until it answers without calling a tool.
@@ -59,9 +61,10 @@ async def run_tools_async(
     definitions of their names, or are tools by themselves, and so are those of other packages that
     `run_code` takes. The code of `run_code` can call those whose `allowed_callers`, in the definition
     or here, has another word than `direct`. With other words only, the model cannot call them itself.
+    `approve` is that of `run_code`; without it, no call is made that needs an approval.
     """
     own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
-    box = AsyncToolBox(client, only, pictures=pictures, functions=own)
+    box = AsyncToolBox(client, only, pictures=pictures, functions=own, approve=approve)
     listed = [*await box.definitions("anthropic"), *own.others]
     definitions = cast("list[ToolUnionParam]", listed)
     # The SDK checks the options.

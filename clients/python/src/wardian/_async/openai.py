@@ -14,6 +14,7 @@ from wardian._calls import as_unicode
 from wardian._loop import TooManyTurns, sendable
 from wardian._model_tools import AllowedCallers, ModelTools
 from wardian._pictures import Picture
+from wardian._requests import Approve
 from wardian._wire import JsonObject
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ async def run_tools_async(
     tools: Iterable[Any] = (),
     functions: Tools = (),
     allowed_callers: AllowedCallers | None = None,
+    approve: Approve | None = None,
     **options: Any,
 ) -> AsyncOpenAIRun:
     """Asks a model (Chat Completions) until it answers without calling a tool.
@@ -60,10 +62,11 @@ async def run_tools_async(
 
     `functions` are further tools, which are executed here: those that `run_code` takes, with the
     definitions of their names in `tools` or with their own. The model calls them, or the code of
-    `run_code`, or both, as `allowed_callers` says by their names: `{"search": ["code"]}`.
+    `run_code`, or both, as `allowed_callers` says by their names: `{"search": ["code"]}`. `approve` is that
+    of `run_code`; without it, no call is made that needs an approval.
     """
     own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
-    box = AsyncToolBox(client, only, pictures=pictures, functions=own)
+    box = AsyncToolBox(client, only, pictures=pictures, functions=own, approve=approve)
     listed = [*await box.definitions("openai"), *own.others]
     definitions = cast("list[ChatCompletionToolParam]", listed)
     # The SDK checks the options.
@@ -124,6 +127,7 @@ async def run_responses_async(
     tools: Iterable[Any] = (),
     functions: Tools = (),
     allowed_callers: AllowedCallers | None = None,
+    approve: Approve | None = None,
     **options: Any,
 ) -> AsyncResponsesRun:
     """Asks a model (Responses) until it answers without calling a tool.
@@ -133,10 +137,10 @@ async def run_responses_async(
     names the server's tools that the model gets. The model sees the pictures that runs keep, unless
     `pictures` is false. Raises `TooManyTurns` after `max_turns` requests.
 
-    `functions` and `allowed_callers` are those of `run_tools`.
+    `functions`, `allowed_callers` and `approve` are those of `run_tools`.
     """
     own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
-    box = AsyncToolBox(client, only, pictures=pictures, functions=own)
+    box = AsyncToolBox(client, only, pictures=pictures, functions=own, approve=approve)
     definitions = [responses_tool(one) for one in await box.definitions()]
     definitions += own.others
     # The SDK checks the options.

@@ -18,7 +18,7 @@ from wardian._async.transport import AsyncTransport
 from wardian._async_io import AWAITS, outcomes_of, sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
-from wardian._requests import Functions, answers_of
+from wardian._requests import NO_APPROVE, Functions, Refusal, answers_of, outcomes_by_id
 from wardian._wire import JsonObject
 from wardian.errors import BadAnswer, RunNotEnded, RunNotFound, RunWithoutResult
 from wardian.results import (
@@ -100,9 +100,11 @@ class AsyncRunStream:
         return self._result
 
     async def wait(self) -> RunResult:
-        """Reads to the end of the run, and returns its result."""
-        async for _ in self:
-            pass
+        """Reads to the end of the run, and returns its result. Nobody sees the requests meanwhile, so calls
+        that no `approve` decides about are not approved."""
+        async for event in self:
+            if isinstance(event, CallerRequest) and event.kind == "approval":
+                await self._send({event.id: Refusal(NO_APPROVE)})
         return self.result
 
     async def answer(self, answers: Mapping[str, Any]) -> JsonObject:
@@ -147,10 +149,11 @@ class AsyncRunStream:
         calls = self._functions.calls(asked)
         if calls is None:
             return
-        outcomes = await outcomes_of(calls)
-        ids = [request.id for request in asked]
+        await self._send(outcomes_by_id(asked, await outcomes_of(calls)))
+
+    async def _send(self, outcomes: Mapping[str, Any]) -> None:
         try:
-            await self.answer(dict(zip(ids, outcomes, strict=True)))
+            await self.answer(outcomes)
         except RunNotFound:
             # The program has ended without waiting for them.
             pass

@@ -15,7 +15,7 @@ from wardian._caller_tools import Tools
 from wardian._calls import as_unicode
 from wardian._model_tools import AllowedCallers, ModelTools
 from wardian._pictures import KINDS, LARGEST, LARGEST_TOGETHER, MOST, Picture, candidates, kind_of
-from wardian._requests import answers_of
+from wardian._requests import Approve, answers_of, refuses
 from wardian._wire import JsonObject
 from wardian.errors import CallError, InvalidParams, WardianError
 from wardian.options import ToolFormat
@@ -32,6 +32,8 @@ class ToolAnswer:
 
 
 CODE = "run_code"
+PROGRAMS = (CODE, "execute_skill")
+"""The tools that run programs, which may ask for approvals."""
 WITHOUT_TOOLS = ("tools", "answers", "abandon", "detach", "reproducible", "idempotency_key")
 """Parameters with which code cannot have the functions of the caller, or has those of the model's call."""
 
@@ -41,6 +43,9 @@ class AsyncToolBox:
 
     `functions` are tools of this program. The model calls them, or the code that it sends, or both, as
     `allowed_callers` says by their names: `{"search": ["code"]}`. Without it the model calls them.
+
+    `approve` is that of `run_code`. Without it, no call is made that needs an approval: the model is not
+    asked about what it does itself.
     """
 
     def __init__(
@@ -51,11 +56,13 @@ class AsyncToolBox:
         pictures: bool = True,
         functions: Tools | ModelTools = (),
         allowed_callers: AllowedCallers | None = None,
+        approve: Approve | None = None,
     ) -> None:
         if not isinstance(functions, ModelTools):
             functions = ModelTools(functions, allowed_callers, awaits=AWAITS)
         self._own = functions
         self._client = client
+        self._approve = approve or refuses
         self._shows_pictures = pictures
         # A `str` is one name, not a sequence of letters.
         names = (only,) if isinstance(only, str) else only
@@ -91,11 +98,27 @@ class AsyncToolBox:
             if not self._has(name):
                 return refused(name)
             params = _parsed(arguments)
-            result = await self._client.call(name, params, tools=self._tools_for(name, params))
+            tools = self._tools_for(name, params)
+            approve = self._approve if name in PROGRAMS else None
+            result = await self._client.call(name, params, tools=tools, approve=approve)
+            if _waits_for_approval(result):
+                return await self._ended(_wire.as_object(result.get("session"), "session"))
         except CallError as error:
             return _error(error)
         pictures = await self._pictures(name, params, result) if self._shows_pictures else []
         return ToolAnswer(_printed(result), result.get("status") == "failed", pictures)
+
+    async def _ended(self, session: JsonObject) -> ToolAnswer:
+        """Ends a program that waits for an approval together with something that the model has to answer:
+        it would give the approval, too."""
+        code = {"language": "python", "code": "", "session": session.get("id"), "abandon": True}
+        await self._client.call(CODE, code)
+        return _error(
+            InvalidParams(
+                "the program was ended without a trace: it has called a tool that needs an approval, and "
+                "asked for something else at the same time. Let it ask for one after the other"
+            )
+        )
 
     def _tools_for(self, name: str, params: Mapping[str, Any]) -> Tools:
         """The functions that the code of a call can call."""
@@ -136,6 +159,11 @@ class AsyncToolBox:
 
     def _has(self, name: str) -> bool:
         return self._only is None or name in self._only
+
+
+def _waits_for_approval(result: JsonObject) -> bool:
+    requests = _wire.objects(result, "requests") if result.get("requests") else []
+    return any(request.get("kind") == "approval" for request in requests)
 
 
 def _advised(definition: JsonObject, advice: str) -> JsonObject:

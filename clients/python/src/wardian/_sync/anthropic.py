@@ -13,6 +13,7 @@ from wardian._sync_io import AWAITS
 from wardian._caller_tools import Tools
 from wardian._loop import TooManyTurns, sendable
 from wardian._model_tools import AllowedCallers, ModelTools
+from wardian._requests import Approve
 
 if TYPE_CHECKING:
     from anthropic import Anthropic
@@ -48,6 +49,7 @@ def run_tools(
     tools: Iterable[Any] = (),
     functions: Tools = (),
     allowed_callers: AllowedCallers | None = None,
+    approve: Approve | None = None,
     **options: Any,
 ) -> AnthropicRun:
     """Asks a model (Messages) until it answers without calling a tool.
@@ -60,9 +62,10 @@ def run_tools(
     definitions of their names, or are tools by themselves, and so are those of other packages that
     `run_code` takes. The code of `run_code` can call those whose `allowed_callers`, in the definition
     or here, has another word than `direct`. With other words only, the model cannot call them itself.
+    `approve` is that of `run_code`; without it, no call is made that needs an approval.
     """
     own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
-    box = ToolBox(client, only, pictures=pictures, functions=own)
+    box = ToolBox(client, only, pictures=pictures, functions=own, approve=approve)
     listed = [*box.definitions("anthropic"), *own.others]
     definitions = cast("list[ToolUnionParam]", listed)
     # The SDK checks the options.

@@ -22,7 +22,7 @@ from wardian._sync.transport import Transport
 from wardian._sync_io import AWAITS, outcomes_of
 from wardian._caller_tools import Function, Tools
 from wardian._parts import of_one_run
-from wardian._requests import Functions, answers_of
+from wardian._requests import Approve, Functions, answers_of, outcomes_by_id
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -99,14 +99,23 @@ class Client:
                 self._on_close()
 
     def call(
-        self, method: str, params: Mapping[str, Any] | None = None, *, tools: Tools = ()
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        tools: Tools = (),
+        approve: Approve | None = None,
     ) -> JsonObject:
-        """Calls a method by its name, and returns its result as JSON. `tools` are those of `run_code`."""
+        """Calls a method by its name, and returns its result as JSON. `tools` and `approve` are those of
+        `run_code`."""
+        functions = Functions(tools, None, approve, awaits=AWAITS)
+        named = _wire.without_none(**(params or {}))
         if tools:
-            functions = Functions(tools, None, awaits=AWAITS)
-            return (self._served(method, {**(params or {})}, functions)).raw
-        request = _calls.call(method, _wire.without_none(**(params or {})))
-        return _calls.result_of(self._transport.send(request))
+            return (self._served(method, named, functions)).raw
+        raw = _calls.result_of(self._transport.send(_calls.call(method, named)))
+        if approve is None or raw.get("status") != "waiting":
+            return raw
+        return (self._finished(RunResult.read(raw), named, functions)).raw
 
     def list_skills(
         self,
@@ -156,13 +165,14 @@ class Client:
         *,
         tools: Tools = (),
         on_input: Function | None = None,
+        approve: Approve | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunResult:
         """Executes a skill. If it fails, the result has `status="failed"`.
 
-        The skill can call `tools`, as with `run_code`.
+        The skill can call `tools`, as with `run_code`, and `approve` decides as there.
         """
-        functions = Functions(tools, on_input, awaits=AWAITS)
+        functions = Functions(tools, on_input, approve, awaits=AWAITS)
         return self._served("execute_skill", _skill(name, args, options), functions)
 
     def run_code(
@@ -172,6 +182,7 @@ class Client:
         *,
         tools: Tools = (),
         on_input: Function | None = None,
+        approve: Approve | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunResult:
         """Runs Python code. If the program fails, the result has `status="failed"`.
@@ -181,11 +192,16 @@ class Client:
         server. A mapping gives them other names, such as `crm.search`. With tools, `on_input` returns
         the lines that the program asks for.
 
+        `approve(name, arguments)` decides about a call of a tool of the operator's servers that needs an
+        approval. It returns `True`, `False`, a dict of other arguments with which the call is made, or
+        a text, the reason why it is not. What it raises is such a reason, too. Without `approve`, a run
+        with `tools` goes on without the call, and any other has `status="waiting"` and `requests`.
+
         A `Path`, bytes, a file that is open in binary mode, a DataFrame or a Series among the
         arguments, at any depth, is stored as a blob. The program gets the id of the blob, and the
         blob is mounted. A `Blob` or a file of another result among the arguments is also mounted.
         """
-        functions = Functions(tools, on_input, awaits=AWAITS)
+        functions = Functions(tools, on_input, approve, awaits=AWAITS)
         return self._served("run_code", _code(code, args, options), functions)
 
     def stream_skill(
@@ -195,10 +211,11 @@ class Client:
         *,
         tools: Tools = (),
         on_input: Function | None = None,
+        approve: Approve | None = None,
         **options: Unpack[SkillOptions],
     ) -> RunStream:
         """Executes a skill and streams its output while it runs, as `stream_code`."""
-        functions = Functions(tools, on_input, awaits=AWAITS)
+        functions = Functions(tools, on_input, approve, awaits=AWAITS)
         return self._stream("execute_skill", _skill(name, args, options), functions)
 
     def stream_code(
@@ -208,13 +225,15 @@ class Client:
         *,
         tools: Tools = (),
         on_input: Function | None = None,
+        approve: Approve | None = None,
         **options: Unpack[CodeOptions],
     ) -> RunStream:
         """Runs Python code and streams its output while it runs.
 
-        `tools` are called as soon as the program asks for them, while it goes on.
+        `tools` are called as soon as the program asks for them, while it goes on, and so is `approve` if
+        there are `tools`.
         """
-        functions = Functions(tools, on_input, awaits=AWAITS)
+        functions = Functions(tools, on_input, approve, awaits=AWAITS)
         return self._stream("run_code", _code(code, args, options), functions)
 
     def start_skill(
@@ -325,13 +344,16 @@ class Client:
     ) -> RunResult:
         """Runs a program whose requests the functions answer, to its end."""
         declared = functions.declared()
-        if declared is None:
-            return self._run(method, params)
-        result = self._run(method, {**params, "tools": declared})
+        result = self._run(method, {**params, **_wire.without_none(tools=declared)})
+        return self._finished(result, params, functions)
+
+    def _finished(
+        self, result: RunResult, params: Mapping[str, Any], functions: Functions
+    ) -> RunResult:
+        """Answers the requests of a program that was begun with `params`, as far as there are functions."""
         while result.session is not None and (calls := functions.calls(result.requests)):
             outcomes = outcomes_of(calls)
-            ids = [request.id for request in result.requests]
-            answers = answers_of(dict(zip(ids, outcomes, strict=True)))
+            answers = answers_of(outcomes_by_id(result.requests, outcomes))
             part = self._run("run_code", _next_part(params, result.session.id, answers))
             is_program = params.get("session") is None
             result = bound(of_one_run(result, part, is_program=is_program), self.blobs)

@@ -15,6 +15,7 @@ from wardian._calls import as_unicode
 from wardian._loop import TooManyTurns, sendable
 from wardian._model_tools import AllowedCallers, ModelTools
 from wardian._pictures import Picture
+from wardian._requests import Approve
 from wardian._wire import JsonObject
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def run_tools(
     tools: Iterable[Any] = (),
     functions: Tools = (),
     allowed_callers: AllowedCallers | None = None,
+    approve: Approve | None = None,
     **options: Any,
 ) -> OpenAIRun:
     """Asks a model (Chat Completions) until it answers without calling a tool.
@@ -61,10 +63,11 @@ def run_tools(
 
     `functions` are further tools, which are executed here: those that `run_code` takes, with the
     definitions of their names in `tools` or with their own. The model calls them, or the code of
-    `run_code`, or both, as `allowed_callers` says by their names: `{"search": ["code"]}`.
+    `run_code`, or both, as `allowed_callers` says by their names: `{"search": ["code"]}`. `approve` is that
+    of `run_code`; without it, no call is made that needs an approval.
     """
     own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
-    box = ToolBox(client, only, pictures=pictures, functions=own)
+    box = ToolBox(client, only, pictures=pictures, functions=own, approve=approve)
     listed = [*box.definitions("openai"), *own.others]
     definitions = cast("list[ChatCompletionToolParam]", listed)
     # The SDK checks the options.
@@ -125,6 +128,7 @@ def run_responses(
     tools: Iterable[Any] = (),
     functions: Tools = (),
     allowed_callers: AllowedCallers | None = None,
+    approve: Approve | None = None,
     **options: Any,
 ) -> ResponsesRun:
     """Asks a model (Responses) until it answers without calling a tool.
@@ -134,10 +138,10 @@ def run_responses(
     names the server's tools that the model gets. The model sees the pictures that runs keep, unless
     `pictures` is false. Raises `TooManyTurns` after `max_turns` requests.
 
-    `functions` and `allowed_callers` are those of `run_tools`.
+    `functions`, `allowed_callers` and `approve` are those of `run_tools`.
     """
     own = ModelTools(functions, allowed_callers, tools, awaits=AWAITS)
-    box = ToolBox(client, only, pictures=pictures, functions=own)
+    box = ToolBox(client, only, pictures=pictures, functions=own, approve=approve)
     definitions = [responses_tool(one) for one in box.definitions()]
     definitions += own.others
     # The SDK checks the options.

@@ -19,7 +19,7 @@ from wardian._sync.transport import Transport
 from wardian._sync_io import AWAITS, outcomes_of, sleep
 from wardian._calls import Request
 from wardian._events import Event, EventReader
-from wardian._requests import Functions, answers_of
+from wardian._requests import NO_APPROVE, Functions, Refusal, answers_of, outcomes_by_id
 from wardian._wire import JsonObject
 from wardian.errors import BadAnswer, RunNotEnded, RunNotFound, RunWithoutResult
 from wardian.results import (
@@ -101,9 +101,11 @@ class RunStream:
         return self._result
 
     def wait(self) -> RunResult:
-        """Reads to the end of the run, and returns its result."""
-        for _ in self:
-            pass
+        """Reads to the end of the run, and returns its result. Nobody sees the requests meanwhile, so calls
+        that no `approve` decides about are not approved."""
+        for event in self:
+            if isinstance(event, CallerRequest) and event.kind == "approval":
+                self._send({event.id: Refusal(NO_APPROVE)})
         return self.result
 
     def answer(self, answers: Mapping[str, Any]) -> JsonObject:
@@ -148,10 +150,11 @@ class RunStream:
         calls = self._functions.calls(asked)
         if calls is None:
             return
-        outcomes = outcomes_of(calls)
-        ids = [request.id for request in asked]
+        self._send(outcomes_by_id(asked, outcomes_of(calls)))
+
+    def _send(self, outcomes: Mapping[str, Any]) -> None:
         try:
-            self.answer(dict(zip(ids, outcomes, strict=True)))
+            self.answer(outcomes)
         except RunNotFound:
             # The program has ended without waiting for them.
             pass

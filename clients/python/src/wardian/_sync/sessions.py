@@ -18,7 +18,7 @@ from wardian._sync_io import AWAITS, outcomes_of
 from wardian._caller_tools import Function, Tools
 from wardian._calls import Request
 from wardian._parts import of_one_run
-from wardian._requests import Functions, answers_of
+from wardian._requests import Approve, Functions, answers_of, outcomes_by_id
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -69,6 +69,7 @@ class Session:
         *,
         tools: Tools = (),
         on_input: Function | None = None,
+        approve: Approve | None = None,
         **options: Unpack[CellOptions],
     ) -> RunResult:
         """Runs Python code as the next cell. If the program fails, the result has
@@ -77,15 +78,15 @@ class Session:
         `tools` are functions that the program can call: `tools.NAME(...)`, a coroutine there. Their type
         hints are checked by the server. A mapping gives them other names, such as `crm.search`.
         `on_input` returns the line that the program asks for with a prompt. What they raise is
-        raised in the program. If there is no function for a request, the result has
-        `status="waiting"` and `requests`, and `answer` goes on.
+        raised in the program. `approve` decides as that of `run_code`. If there is no function for a
+        request, the result has `status="waiting"` and `requests`, and `answer` goes on.
 
         `result.session` is the state of the session after the cell. `state="rolled_back"` means
         that the cell left no trace, for example because it was stopped by force. Raises
         `SessionBusy` if another cell is running or waits, after `wait_ms` at the earliest; and
         `SessionConflict` if the session is not at the checkpoint `if_checkpoint`.
         """
-        functions = Functions(tools, on_input, awaits=AWAITS)
+        functions = Functions(tools, on_input, approve, awaits=AWAITS)
         params, waits = self._cell(code, options)
         declared = functions.declared()
         result = self._sent({**params, **_wire.without_none(tools=declared)}, waits)
@@ -97,15 +98,17 @@ class Session:
         *,
         tools: Tools = (),
         on_input: Function | None = None,
+        approve: Approve | None = None,
         **options: Unpack[CellOptions],
     ) -> RunResult:
         """Lets a cell go on that waits. `answers` has an output or an exception for the id of each
         of its requests. Returns the end of the cell, or what it waits for next.
 
-        `tools` and `on_input` serve further requests, as those of `run`; tools that are left out
-        stay declared.
+        The answer to a request for an approval is `True`, `False`, or `{"arguments": {...}}`: yes, with
+        these arguments. `tools`, `on_input` and `approve` serve further requests, as those of `run`;
+        tools that are left out stay declared.
         """
-        functions = Functions(tools, on_input, awaits=AWAITS)
+        functions = Functions(tools, on_input, approve, awaits=AWAITS)
         params, waits = self._answers(answers, options)
         declared = functions.declared()
         result = self._sent({**params, **_wire.without_none(tools=declared)}, waits)
@@ -274,8 +277,7 @@ class Session:
         """Answers the requests of a cell until it has ended, or asks what no function answers."""
         while (calls := functions.calls(result.requests)) is not None:
             outcomes = outcomes_of(calls)
-            ids = [request.id for request in result.requests]
-            params, waits = self._answers(dict(zip(ids, outcomes, strict=True)), options)
+            params, waits = self._answers(outcomes_by_id(result.requests, outcomes), options)
             part = self._sent(params, waits)
             whole = of_one_run(result, part, is_program=False)
             result = bound(whole, self._sessions.blobs)

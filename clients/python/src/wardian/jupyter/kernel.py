@@ -11,11 +11,13 @@ from ipykernel.kernelbase import Kernel
 from traitlets import Bool, Float, Unicode
 
 from wardian import __version__
+from wardian._requests import Refusal
 from wardian.errors import SessionExpired, SessionNotFound, WardianError
 from wardian.jupyter import asides, syntax
 from wardian.jupyter.bundles import PLAIN, Bundle, bundle_of, json_text, place_of_value
 from wardian.jupyter.history import SESSION, History, as_reply
 from wardian.jupyter.prints import Prints
+from wardian.jupyter.questions import allowing
 from wardian.jupyter.remote import Remote, Settings
 from wardian.results import CallerRequest, RunError, RunResult
 
@@ -26,6 +28,8 @@ ASKING = ("input():", "getpass():")
 """How the message of an `EOFError` begins if a program wants to ask the user, and cannot."""
 
 NO_INPUT = "nobody can be asked here: assign the value to a variable instead"
+
+NOBODY = "nobody can be asked here"
 
 POLL_MS = 50
 """How often a question to the user notices an interrupt, in milliseconds."""
@@ -210,8 +214,10 @@ class WardianKernel(Kernel):
                     self._publish_display(bundle)
             answers: dict[str, Any] = {}
             for request in part.requests:
-                if asks and request.kind == "input":
-                    answers[request.id] = self._line(request, stop)
+                if request.kind == "approval":
+                    answers[request.id] = self._decision(request, stop) if asks else Refusal(NOBODY)
+                elif asks and request.kind == "input":
+                    answers[request.id] = self._line(request.prompt or "", bool(request.hidden), stop)
                 else:
                     answers[request.id] = EOFError(f"{ASKING[0]} {NO_INPUT}")
                 if stop.is_set():
@@ -221,14 +227,20 @@ class WardianKernel(Kernel):
         with prints:
             return self.remote.run(code, pass_on, answer)
 
-    def _line(self, request: CallerRequest, stop: Event) -> str | EOFError:
-        """The line that the user answers a request with. Ends early once `stop` is set."""
+    def _decision(self, request: CallerRequest, stop: Event) -> bool | Refusal:
+        """Whether the user approves a call."""
+        line = self._line(allowing(request), False, stop)
+        is_yes = isinstance(line, str) and line.strip().lower() in ("y", "yes")
+        return is_yes or Refusal("the user has refused it")
+
+    def _line(self, prompt: str, hidden: bool, stop: Event) -> str | EOFError:
+        """The line that the user answers a question with. Ends early once `stop` is set."""
         channels: Any = self.session
         socket: Any = self.stdin_socket
         while socket.poll(0):
             # The answer to an earlier question.
             channels.recv(socket)
-        content = {"prompt": request.prompt or "", "password": bool(request.hidden)}
+        content = {"prompt": prompt, "password": hidden}
         ident = self._get_shell_context_var(self._shell_parent_ident)
         parent = self.get_parent("shell")  # pyright: ignore[reportUnknownMemberType]
         channels.send(socket, "input_request", content, parent, ident=ident)

@@ -12,7 +12,8 @@ const LABEL = 300;
  */
 export function askedForm(requests, { answer, abandon }) {
   const refused = h("div", {});
-  const entries = requests.map((request) => request.kind === "input" ? lineField(request) : toolField(request));
+  const isOne = requests.length === 1;
+  const entries = requests.map((request) => FIELDS[request.kind]?.(request, isOne) ?? toolField(request));
   const form = h("form", { class: "asked", "aria-label": "Answers", on: { submit: (event) => {
     event.preventDefault();
     fill(refused);
@@ -23,7 +24,8 @@ export function askedForm(requests, { answer, abandon }) {
     }
   } } });
   return add(form, entries.map(({ node }) => node), refused, h("div", { class: "actions" },
-    entries.length ? h("button", { type: "submit", class: "primary" }, entries.length === 1 ? "Answer" : "Answer all") : null,
+    // The buttons of an only approval answer it.
+    entries.length && !(isOne && requests[0].kind === "approval") ? h("button", { type: "submit", class: "primary" }, isOne ? "Answer" : "Answer all") : null,
     button("Abandon", abandon, { title: "Ends the cell, which leaves no trace" })));
 }
 
@@ -31,6 +33,30 @@ function lineField({ id, prompt, hidden }) {
   const control = h("input", { type: hidden ? "password" : "text", autocomplete: "off" });
   return { node: field((prompt ?? "").trim().slice(0, LABEL) || "A line of text", control), read: () => ({ id, output: control.value }) };
 }
+
+/** A call that needs an approval, and its decision: with one request it is the answer, otherwise a part of it. */
+function approvalField({ id, name, arguments: given }, isOne) {
+  const shown = String(name).slice(0, LABEL);
+  let decision = null;
+  const choice = (text, value) => button(text, (event) => {
+    decision = value;
+    for (const one of choices) one.setAttribute("aria-pressed", String(one === event.currentTarget));
+    if (isOne) event.currentTarget.form.requestSubmit();
+  }, { "aria-pressed": "false", "aria-label": `${text} ${shown}` });
+  const choices = [choice("Approve", true), choice("Refuse", false)];
+  const node = h("div", { role: "group", "aria-label": `Approval of ${shown}` }, h("p", {}, "The program wants to call ", h("code", {}, shown), ":"),
+    json(JSON.stringify(given ?? {})), h("div", { class: "actions" }, choices));
+  const read = () => {
+    if (decision === null) {
+      choices[0].focus();
+      throw new Error(`The call of ${shown} is neither approved nor refused.`);
+    }
+    return { id, output: decision };
+  };
+  return { node, read };
+}
+
+const FIELDS = { input: lineField, approval: approvalField };
 
 function toolField({ id, name, arguments: given }) {
   const control = h("textarea", { rows: 2, spellcheck: "false" });

@@ -1,6 +1,7 @@
 // Runs a call and shows it while it runs: log, progress, result, error, output, files and blobs.
 
 import { callListening } from "./api.js";
+import { askedForm } from "./asked.js";
 import { add, button, fill, h, problem } from "./dom.js";
 import { bytes, short } from "./format.js";
 import { namesIn, output, preview } from "./preview.js";
@@ -91,12 +92,14 @@ export function runPanel({ jump = null, onend = null, onbusy = null, hint } = {}
     running?.abort();
   }
 
-  async function start(method, params) {
+  /** Runs a call. The next part of a program that has waited continues `earlier`: its log, and the call that began it. */
+  async function start(method, params, earlier = null) {
     if (running) return null;
     running = new AbortController();
     onbusy?.(true);
     const { signal } = running;
-    const log = logView();
+    const log = earlier?.log ?? logView();
+    const begun = earlier?.begun ?? { method, params };
     const began = performance.now();
     progress.hidden = true;
     const clock = h("span", { class: "quiet", "aria-hidden": "true" });
@@ -116,11 +119,12 @@ export function runPanel({ jump = null, onend = null, onbusy = null, hint } = {}
         if (result.logs_preview) log.say("stdout", result.logs_preview);
         else logPart.remove();
       }
-      const ended = result.status === "completed" ? "completed" : "failed";
+      const ended = ["completed", "waiting"].includes(result.status) ? result.status : "failed";
       fill(status, badge(ended), h("span", {}, result.summary), h("span", { class: "quiet" },
         `${result.duration_ms} ms · ${bytes(result.memory_peak_bytes)}`), h("a", { href: `#/runs/${result.run_id}` }, "Details"));
-      const again = params.keep_files === true ? null : () => start(method, { ...params, keep_files: true });
+      const again = begun.params.keep_files === true ? null : () => start(begun.method, { ...begun.params, keep_files: true });
       place.prepend(...resultView(result, { jump, again }));
+      if (result.status === "waiting") place.prepend(formOf(result, { log, begun }));
       onend?.(result);
       return result;
     } catch (error) {
@@ -135,6 +139,13 @@ export function runPanel({ jump = null, onend = null, onbusy = null, hint } = {}
       running = null;
       onbusy?.(false);
     }
+  }
+  /** A form for what a program waits for. */
+  function formOf({ requests, session }, earlier) {
+    const { keep_files } = earlier.begun.params;
+    const own = { language: "python", session: session.id, code: "", ...(keep_files === undefined ? {} : { keep_files }) };
+    const goOn = (parameters) => start("run_code", { ...own, ...parameters }, earlier);
+    return askedForm(requests ?? [], { answer: (answers) => goOn({ answers }), abandon: () => goOn({ abandon: true }) });
   }
   return { node, start, stop };
 }

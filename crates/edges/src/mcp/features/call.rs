@@ -1,4 +1,4 @@
-//! Calls of tools: the eight methods, `session`, and skills as tools of their own.
+//! Calls of tools: the eight methods, `session`, skills as tools of their own, and those of code mode.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use rmcp::service::RequestContext;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
+use crate::mcp::features::code_mode::{self, CodeTool};
 use crate::mcp::features::links::links_of;
 use crate::mcp::features::progress::{PreparationTold, WAITING, tell};
 use crate::mcp::features::results::{answer, blobs_of, refusal};
@@ -65,8 +66,16 @@ async fn perform(
     if order.tool == SESSION_TOOL.name && state.has_session_tool() {
         return Ok(session_tool::call(state, exchange, order.arguments.as_deref()).await.into());
     }
+    let code_tool = state.code_tool(&order.tool);
     let call = parsed(state, order, &exchange.caller).await?;
     let call = call.map_err(|error| Failure::new(error.body(), 200));
+    let call = call.map(|mut call| {
+        if let (MethodCall::RunCode(params), Some(_)) = (&mut call, code_tool) {
+            // Code mode has no other way to answer.
+            params.asks_nobody = !elicited::can_ask(&context);
+        }
+        call
+    });
     let call = match answers {
         Some((session, answers)) => call.map(|call| elicited::answered(call, session, answers)),
         None => call,
@@ -95,12 +104,32 @@ async fn perform(
         Ok(None) => {}
         Err(fault) => return Ok(refusal(fault.into_failure(&exchange.caller)).into()),
     }
-    let answer: CallToolResult = match answer(exchange, &result) {
+    let answered = match code_tool {
+        Some(tool) => {
+            code_mode::answer(exchange, tool, &result, &unlisted(state, exchange, tool).await)
+        }
+        None => answer(exchange, &result),
+    };
+    let answer: CallToolResult = match answered {
         Ok(answer) => answer,
         Err(fault) => return Ok(refusal(fault.into_failure(&exchange.caller)).into()),
     };
     let answer = with_images(state, exchange, answer, &result).await;
     Ok(with_saved(state, exchange, answer, &result).await.into())
+}
+
+/// The servers that list no tools, where a search should have found them.
+async fn unlisted(
+    state: &McpState,
+    exchange: &McpExchange,
+    tool: CodeTool,
+) -> Vec<(String, String)> {
+    match state.edge.readiness.methods() {
+        Some(methods) if tool == CodeTool::Search => {
+            Box::pin(methods.unlisted_servers(&exchange.caller)).await
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// A call with blobs in the place of the user's files.
@@ -197,11 +226,15 @@ async fn parsed(
     caller: &Caller,
 ) -> Result<Result<MethodCall, CallError>, ErrorData> {
     let ToolOrder { tool, arguments } = order;
-    if find_tool(&tool).is_none() {
+    let code_tool = state.code_tool(&tool);
+    if code_tool.is_none() && (state.code_mode.is_some() || find_tool(&tool).is_none()) {
         return of_skill(state, caller, &tool, arguments);
     }
     let size = arguments.as_ref().map_or(0, |arguments| arguments.get().len());
-    let parse = move || MethodCall::parse(&tool, arguments.as_deref());
+    let parse = move || match code_tool {
+        Some(code_tool) => code_tool.call(arguments.as_deref()),
+        None => MethodCall::parse(&tool, arguments.as_deref()),
+    };
     if size <= CHECKED_AT_ONCE {
         return Ok(parse());
     }
@@ -226,7 +259,7 @@ fn of_skill(
         // A caller that may not see skills learns this from the call.
         Err(error) => Ok(error.kind() == ErrorKind::Forbidden),
     };
-    if !state.config.skills_as_tools || !is_tool || !is_there()? {
+    if !state.has_skill_tools() || !is_tool || !is_there()? {
         return Err(ErrorData::invalid_params("unknown tool", None));
     }
     let is_object = |given: &RawValue| matches!(Sort::of(given), Sort::Object | Sort::Null);

@@ -1,6 +1,7 @@
 //! What the protocol offers to a model: tools, prompts, resources, skills and tasks.
 
 pub(super) mod call;
+pub(crate) mod code_mode;
 mod elicited;
 pub(super) mod images;
 pub(super) mod links;

@@ -127,6 +127,11 @@ impl McpExchange {
         Ok(self.splices.value(self.json(&text)?)?)
     }
 
+    /// Lays a JSON string into the answer. Returns what the answer has in its place.
+    pub(crate) fn text_of(&self, string: &RawValue) -> Result<String, LayFault> {
+        Ok(self.splices.value(self.json(&string)?)?)
+    }
+
     /// Lays `bytes` into the answer as a string of base64.
     pub(crate) fn base64<'b, I: IntoIterator<Item = &'b [u8]>>(
         &self,

@@ -42,13 +42,15 @@ impl fmt::Debug for ToolDeclaration {
     }
 }
 
-/// The answer to a request of a cell: an output or an error. Without either the output is `null`.
+/// The answer to a request of a cell: an output or an error. Without either the output is `null`, which is no answer
+/// to a request for an approval.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerParam {
     /// The id of the request, as sent.
     pub id: String,
-    /// What the tool has returned, as JSON, or the line of text.
+    /// What the tool has returned, as JSON, or the line of text. For an approval `true`, `false`, or
+    /// `{"arguments": {...}}`: yes, with these arguments.
     pub output: Option<Box<RawValue>>,
     /// Why there is no output.
     pub error: Option<String>,
@@ -69,6 +71,8 @@ pub enum AskedKind {
     Tool,
     /// A line of text that somebody types.
     Input,
+    /// The approval of the call of a tool.
+    Approval,
 }
 
 /// Something that a cell waits for.

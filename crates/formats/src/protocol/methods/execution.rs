@@ -85,6 +85,14 @@ impl ExecuteSkillParams {
         self.limits
     }
 
+    /// The call that goes on with the session in which the skill waits, with these answers.
+    #[must_use]
+    pub fn answering(self, session: String, answers: Vec<AnswerParam>) -> RunCodeParams {
+        let Self { keep_files, strict_output, label, timeout_ms, limits, .. } = self;
+        let own = RunCodeParams { keep_files, strict_output, label, ..RunCodeParams::default() };
+        RunCodeParams { timeout_ms, limits, ..own }.answering(session, answers)
+    }
+
     /// Joins the two places where a timeout may stand.
     pub(crate) fn settled(mut self) -> Result<Self, ParamsError> {
         self.limits = self.limits.with_timeout(self.timeout_ms)?;
@@ -105,7 +113,7 @@ impl fmt::Debug for ExecuteSkillParams {
 }
 
 /// The parameters of `run_code`.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunCodeParams {
     /// The language of the code.
@@ -145,12 +153,22 @@ pub struct RunCodeParams {
     pub detach: bool,
     /// The client's own name for the call.
     pub idempotency_key: Option<String>,
+    /// True if nobody can approve calls of tools.
+    #[serde(skip)]
+    pub asks_nobody: bool,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
 }
 
 impl RunCodeParams {
+    /// Python code with nothing else, and the timeout that its call asks for.
+    #[must_use]
+    pub fn of_code(code: String, timeout_ms: Option<u64>) -> Self {
+        let limits = RequestedLimits::default().with_timeout(timeout_ms).unwrap_or_default();
+        Self { code, limits, ..Self::default() }
+    }
+
     /// The limits that the call asks for.
     #[must_use]
     pub const fn limits(&self) -> RequestedLimits {
@@ -224,10 +242,11 @@ pub enum ReproducibleParam {
 }
 
 /// A language for code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// Python.
+    #[default]
     Python,
 }
 
@@ -332,7 +351,7 @@ pub struct RunResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fuel: Option<u64>,
     /// True if the result was kept from an earlier run with the same inputs, and nothing was executed.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
     /// What a cell displayed, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -343,11 +362,6 @@ pub struct RunResult {
     /// What has become of the session, if the run was a cell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionResult>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
-const fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// Parts of an output that were no JSON data, all converted in the same way.

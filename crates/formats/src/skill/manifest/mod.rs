@@ -9,6 +9,7 @@ pub mod runtime;
 pub mod secret_hosts;
 pub mod secret_name;
 mod toml_form;
+pub mod tool_pattern;
 pub mod url_pattern;
 
 pub(crate) use crate::skill::manifest::agent_form::manifest as agent_manifest;

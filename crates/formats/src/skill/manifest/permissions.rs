@@ -1,4 +1,5 @@
-//! The `[permissions]` section: the hosts that a skill may reach and the secrets that it needs.
+//! The `[permissions]` section: the hosts that a skill may reach, the secrets that it needs, the tools of the
+//! operator's servers that it may call, and the skills that it may execute.
 
 use std::collections::BTreeSet;
 
@@ -6,6 +7,9 @@ use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::Fields;
 use crate::skill::manifest::secret_hosts::{MAX_ENTRIES, SecretHosts, read_patterns};
 use crate::skill::manifest::secret_name::check_secret_name;
+use crate::skill::manifest::tool_pattern::{
+    ToolGlob, ToolPattern, read_skill_patterns, read_tool_patterns,
+};
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::skill::text::quoted;
 
@@ -18,6 +22,10 @@ pub struct Permissions {
     pub secrets: Vec<String>,
     /// Those secrets that it gets as placeholders, with the hosts that get the values.
     pub secret_hosts: SecretHosts,
+    /// The tools of the operator's servers that it may call.
+    pub tools: Vec<ToolPattern>,
+    /// The skills that it may execute, by patterns of their names.
+    pub skills: Vec<ToolGlob>,
 }
 
 impl Permissions {
@@ -25,7 +33,7 @@ impl Permissions {
         let Some(section) = fields.table("permissions", findings) else {
             return Self::default();
         };
-        section.warn_unknown(&["network", "secrets", "secret_hosts"], findings);
+        section.warn_unknown(&["network", "secrets", "secret_hosts", "tools", "skills"], findings);
 
         let network = section.texts("network", MAX_ENTRIES, findings);
         let mut permissions =
@@ -40,6 +48,10 @@ impl Permissions {
             }
         }
         permissions.secret_hosts = SecretHosts::read(&section, findings);
+        let tools = section.texts("tools", MAX_ENTRIES, findings);
+        permissions.tools = read_tool_patterns(&tools, findings);
+        let skills = section.texts("skills", MAX_ENTRIES, findings);
+        permissions.skills = read_skill_patterns(&skills, findings);
         permissions.warn_of_unreachable_hosts(&section, findings);
         permissions
     }

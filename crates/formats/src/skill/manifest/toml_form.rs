@@ -110,7 +110,7 @@ fn sort_keys(root: &mut SourceNode) {
     for entry in entries {
         let order: &[&str] = match entry.key.as_str() {
             "runtime" => &["language", "entrypoint", "export"],
-            "permissions" => &["network", "secrets", "secret_hosts"],
+            "permissions" => &["network", "secrets", "secret_hosts", "tools", "skills"],
             _ => &[],
         };
         if let SourceValue::Table(entries) = &mut entry.node.value {

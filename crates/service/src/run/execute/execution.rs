@@ -8,12 +8,15 @@ use crate::run::execute::host::{BlobWrites, HostParts, TenantHost};
 use wardian_dispatch::Pool;
 use wardian_stores::blobs::BlobStore;
 use wardian_telemetry::Metrics;
+use wardian_tools::Catalogue;
 
 /// The workers, and what the gateway does for their guests.
 #[derive(Debug)]
 pub(crate) struct Execution {
     pub(crate) pool: Arc<Pool>,
     pub(crate) network: NetworkAccess,
+    /// The tools of the operator's servers.
+    pub(crate) tools: Arc<Catalogue>,
     /// Takes the blobs that runs write.
     pub(crate) blobs: Arc<dyn BlobStore>,
     pub(crate) blob_writes: BlobWrites,

@@ -70,13 +70,21 @@ pub(crate) async fn with_document(
     inputs: Option<Box<RunInputs>>,
 ) -> Result<Answered, ServiceError> {
     let Some(inputs) = inputs else { return Ok(answered) };
-    let Answered { result, logs, output_blob, unrepeatable, profile, .. } = answered;
+    let Answered { result, logs, output_blob, unrepeatable, profile, server_calls, .. } = answered;
     let parts = Parts::of(&inputs, &result, &logs);
     let unrepeatable = unrepeatable.or_else(|| parts.too_many());
     let Some(record) = log.record() else {
         let document = || Box::new(document_of(toolchain, *inputs, &result, &logs));
         let document = unrepeatable.is_none().then(document);
-        return Ok(Answered { result, logs, output_blob, document, unrepeatable, profile });
+        return Ok(Answered {
+            result,
+            logs,
+            output_blob,
+            document,
+            unrepeatable,
+            profile,
+            server_calls,
+        });
     };
     if unrepeatable.is_none() && caller.memory.reserve(parts.memory()).is_ok() {
         let document = document_of(toolchain, *inputs, &result, &logs);
@@ -90,7 +98,7 @@ pub(crate) async fn with_document(
     }
     // The result has the preview of the logs, and nobody asked for all of them.
     let (logs, document) = (Logs::default(), None);
-    Ok(Answered { result, logs, output_blob, document, unrepeatable, profile })
+    Ok(Answered { result, logs, output_blob, document, unrepeatable, profile, server_calls })
 }
 
 /// True if others can repeat the run. The ids of the blobs of a tenant with keys belong to this server

@@ -1,6 +1,7 @@
 //! The end of a run as its call gets it.
 
 use crate::runs::active::StopReason;
+use crate::sessions::asking::server_call::ServerCall;
 use wardian_formats::job::outcome::{Logs, RunFailure};
 use wardian_formats::job::profile::ProfileText;
 use wardian_formats::protocol::methods::execution::{RunError, RunResult, RunStatus};
@@ -22,6 +23,8 @@ pub(crate) struct Answered {
     pub unrepeatable: Option<Unrepeatable>,
     /// The profile, if one was wanted.
     pub profile: Option<ProfileText>,
+    /// The calls of tools of the operator's servers that a cell waits for.
+    pub server_calls: Vec<ServerCall>,
 }
 
 impl Answered {
@@ -66,6 +69,14 @@ impl Answered {
             session: None,
         };
         let (logs, unrepeatable) = (Logs::default(), Unrepeatable::of_error_type(error_type));
-        Self { result, logs, output_blob: None, document: None, unrepeatable, profile: None }
+        Self {
+            result,
+            logs,
+            output_blob: None,
+            document: None,
+            unrepeatable,
+            profile: None,
+            server_calls: Vec::new(),
+        }
     }
 }

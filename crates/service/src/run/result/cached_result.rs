@@ -111,6 +111,7 @@ impl Answers {
             document: None,
             unrepeatable: None,
             profile: None,
+            server_calls: Vec::new(),
         }))
     }
 

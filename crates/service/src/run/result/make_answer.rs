@@ -203,7 +203,8 @@ impl Answers {
             requests: Vec::new(),
             session: None,
         };
-        Ok(Answered { result, logs, output_blob: stored, document: None, unrepeatable, profile })
+        let (output_blob, document, server_calls) = (stored, None, Vec::new());
+        Ok(Answered { result, logs, output_blob, document, unrepeatable, profile, server_calls })
     }
 
     /// Reads the returned value, on another thread if it is long. `permit` reserves the memory of a

@@ -1,9 +1,7 @@
 //! Goes on with cells that wait for their callers, or gives them up.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::select;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tracing::{Instrument as _, warn};
@@ -16,12 +14,13 @@ use crate::run::result::answered::Answered;
 use crate::runs::active::StopReason;
 use crate::service::Service;
 use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
-use crate::sessions::asking::open_run::OpenRun;
-use crate::sessions::asking::open_runs::{AnswersAwaited, OpenedRun};
+use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::open_runs::OpenedRun;
+use crate::sessions::asking::rounds::end_of_wait;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::cell_parts::CellParts;
-use crate::sessions::earlier_parts::{of_one_call, rolled_back};
-use crate::sessions::held::late_answers::{cell_of, not_waiting, until_over};
+use crate::sessions::earlier_parts::rolled_back;
+use crate::sessions::held::late_answers::{cell_of, not_waiting};
 use crate::sessions::held_cells::{HeldCell, TakenCell};
 use crate::sessions::kept_cells::long_result::unknown_result;
 use crate::sessions::order::{NEW, waits_on};
@@ -30,11 +29,10 @@ use crate::sessions::setup::{is_of_run, refuse_what_first_cells_set};
 use crate::sessions::views::{checkpoint_id, session_id};
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::MethodResult;
-use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::methods::cells::SessionOrderParam;
 use wardian_formats::protocol::methods::execution::{RunCodeParams, RunResult, RunStatus};
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{CellEnd, SessionsError, StoredSession, WaitingCell};
+use wardian_sessions::{CellEnd, SessionsError, StoredSession};
 use wardian_stores::records::RecordedToolCall;
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::budget::CallMemory;
@@ -50,9 +48,6 @@ const SOON: Duration = Duration::from_secs(1);
 
 /// Copies of what is known of a cell that waits, while it goes on.
 const COPIES: usize = 3;
-
-/// Most parts of a cell in one call that nobody but the server has answered.
-const MAX_ROUNDS_ALONE: u32 = 32;
 
 impl Service {
     /// Lets a cell go on that waits, or ends it, as this call says.
@@ -85,23 +80,29 @@ impl Service {
         let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let mut parts = CellParts::of(&mut params, self.policy.limits.keep_files, listener)?;
         parts.open = opened.as_ref().map(OpenedRun::run);
+        parts.granted = self.granted_to(caller, &session)?;
+        let declared = match &params.tools {
+            Some(tools) => Some(self.called_tools(caller, Some(tools), &parts.granted).await?),
+            None => None,
+        };
         let next = parts.next_part();
         let given = GivenAnswers::all(params.answers.take().unwrap_or_default());
-        let given = (given, params.tools.as_deref());
-        let result = self.answer_part(caller, &session, parts, given).await?;
-        let result = self.go_on_here(caller, &session, &next, result).await?;
+        let until = end_of_wait(store.longest_wait());
+        let (given, _charged) = self.decide(caller, (&session, &next), given, until).await?;
+        let answered = self.answer_part(caller, &session, parts, (given, declared)).await?;
+        let result = self.go_on_here(caller, &session, &next, answered).await?;
         self.close_after(caller, &session, &order, result).await
     }
 
     /// Lets a cell go on with these answers, until it has ended or waits again. Its program may call these
     /// tools from then on, if there are some.
-    async fn answer_part(
+    pub(super) async fn answer_part(
         &self,
         caller: &Caller,
         session: &StoredSession,
         mut parts: CellParts,
-        (mut given, declared): (GivenAnswers, Option<&[ToolDeclaration]>),
-    ) -> Result<RunResult, ServiceError> {
+        (mut given, declared): (GivenAnswers, Option<CalledTools>),
+    ) -> Result<Answered, ServiceError> {
         let store = self.sessions().store()?;
         let planned = self.plan_next(caller, session, &parts).await?;
         let named = cell_of(&given.answers);
@@ -122,15 +123,15 @@ impl Service {
                 waiting => waiting?,
             };
             caller.memory.reserve(ByteCount::from(waiting.asked.len().saturating_mul(COPIES)))?;
-            let asked = asked_by(session, &waiting)?;
-            parts.tools = asked.tools_with(declared)?;
+            let asked = AskedCell::of_row(session, &waiting)?;
+            parts.tools = asked.tools_with(declared);
             parts.answers = Some(asked.told(waiting.number, &mut given)?);
             parts.follow(&caller.memory, waiting.result.clone())?;
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
         };
         self.sessions().open_runs().note_over(&session.id);
-        parts.tool_calls.clone_from(&given.ended);
+        parts.tool_calls = [given.ended.as_slice(), given.noted.as_slice()].concat();
         let ended = EndedCalls { room: self.sessions(), caller, session, calls: given.ended };
         let answered = self.run_planned_cell(caller, (session, planned), parts, turn).await;
         match &answered {
@@ -139,105 +140,7 @@ impl Service {
             Ok(Answered { result, .. }) if waits_unchanged(result) => ended.forget(),
             Ok(_) => drop(ended),
         }
-        Ok(answered?.result)
-    }
-
-    /// Lets a cell go on in its call: as long as its caller has nothing to answer, because all that it has
-    /// asked does not fit the schemas of the tools, and as long as a caller answers that hears its requests.
-    ///
-    /// One that goes on alone for too long is rolled back. One that nobody answers is left waiting. One that was
-    /// interrupted while it was running, and has come to wait without noticing, is interrupted where it waits.
-    pub(in crate::sessions) async fn go_on_here(
-        &self,
-        caller: &Caller,
-        session: &StoredSession,
-        next: &CellParts,
-        mut result: RunResult,
-    ) -> Result<RunResult, ServiceError> {
-        let (mut rounds, is_program) = (0_u32, is_of_run(session));
-        while result.status == RunStatus::Waiting {
-            // Answers stay charged until the program has them.
-            let (given, _charged) = if next.call.take_interrupt() {
-                (GivenAnswers::interrupt(), Vec::new())
-            } else if result.requests.is_empty() {
-                if rounds == MAX_ROUNDS_ALONE {
-                    let reason = "it has called tools with wrong arguments again and again";
-                    let mut ended = self.give_up_cell(caller, session, reason).await?;
-                    reason.clone_into(&mut ended.summary);
-                    ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
-                    return Ok(of_one_call(result, ended, is_program));
-                }
-                rounds = rounds.saturating_add(1);
-                (GivenAnswers::default(), Vec::new())
-            } else {
-                let Some(open) = &next.open else { break };
-                rounds = 0;
-                match self.await_answers((caller, session), open, &result).await? {
-                    AnswersAwaited::Answers(answers, charged) => {
-                        (GivenAnswers::some(answers), charged)
-                    }
-                    AnswersAwaited::Interrupt => (GivenAnswers::interrupt(), Vec::new()),
-                    AnswersAwaited::Over => {
-                        return Err(self.wait_over(caller, session, &result).await);
-                    }
-                    AnswersAwaited::Late => break,
-                }
-            };
-            let answered = self.answer_part(caller, session, next.next_part(), (given, None));
-            result = of_one_call(result, Box::pin(answered).await?, is_program);
-        }
-        Ok(result)
-    }
-
-    /// Waits for answers to the requests of a cell that waits, as long as it does.
-    async fn await_answers(
-        &self,
-        (caller, session): (&Caller, &StoredSession),
-        open: &Arc<OpenRun>,
-        RunResult { requests, session: at, .. }: &RunResult,
-    ) -> Result<AnswersAwaited, ServiceError> {
-        let (room, id, cell) = (self.sessions(), &session.id, at.as_ref().map(|at| at.cell));
-        let (store, is_held) = (room.store()?, room.held().number_of(id).is_some());
-        let longest = wait_here(store.longest_wait());
-        Ok(select! {
-            awaited = room.open_runs().answers_to(id, open, requests, longest) => awaited,
-            () = room.held().lost(id) => AnswersAwaited::Over,
-            () = until_over(store, &caller.tenant, id, cell), if !is_held => AnswersAwaited::Over,
-        })
-    }
-
-    /// The error for a call whose cell does not wait for its answers any more.
-    async fn wait_over(
-        &self,
-        caller: &Caller,
-        session: &StoredSession,
-        result: &RunResult,
-    ) -> ServiceError {
-        let (room, tenant) = (self.sessions(), &caller.tenant);
-        let store = match room.store() {
-            Ok(store) => store,
-            Err(none) => return none,
-        };
-        let cell = result.session.as_ref().map(|at| at.cell);
-        // Its end may be under way.
-        room.held().end_lost(&session.id).await;
-        timeout(SOON, until_over(store, tenant, &session.id, cell)).await.ok();
-        match not_waiting(store, tenant, &session.id, cell).await {
-            SessionsError::NotWaiting { session } => SessionsError::AnsweredElsewhere { session },
-            over => over,
-        }
-        .into()
-    }
-
-    /// Lets the caller of this call answer while it goes on, if it declares tools and hears requests.
-    pub(in crate::sessions) fn open_run(
-        &self,
-        caller: &Caller,
-        tools: Option<&[ToolDeclaration]>,
-        listener: Option<&LogListener>,
-    ) -> Option<OpenedRun> {
-        tools.filter(|tools| !tools.is_empty())?;
-        self.sessions().open_runs().open(&caller.tenant, listener)
+        answered
     }
 
     /// Interrupts the cell of a session that waits: it goes on with `KeyboardInterrupt` where it waits, and
@@ -257,6 +160,8 @@ impl Service {
             return Ok(true);
         }
         let mut parts = CellParts::of_interrupt(self.policy.limits.keep_files);
+        parts.granted = self.granted_to(caller, &session)?;
+        let next = parts.next_part();
         let planned = self.plan_next(caller, &session, &parts).await?;
         let turn =
             if let Some((taken, interrupt)) = self.sessions().held().interrupt(&session.id)? {
@@ -267,8 +172,8 @@ impl Service {
                     Err(SessionsError::NotWaiting { .. }) => return Ok(false),
                     waiting => waiting?,
                 };
-                let asked = asked_by(&session, &waiting)?;
-                parts.tools = asked.tools_with(None)?;
+                let asked = AskedCell::of_row(&session, &waiting)?;
+                parts.tools = asked.tools_with(None);
                 parts.answers = Some(asked.interrupted()?);
                 parts.follow(&caller.memory, waiting.result.clone())?;
                 match store.resume_turn(&caller.tenant, &session.id, waiting).await {
@@ -284,7 +189,8 @@ impl Service {
         let part = async move {
             let place = (&session, planned);
             let ended = Box::pin(service.run_planned_cell(&of_cell, place, parts, turn)).await?;
-            if is_of_run(&session) && !waits_on(&ended.result) {
+            let ended = Box::pin(service.go_on_here(&of_cell, &session, &next, ended)).await?;
+            if is_of_run(&session) && !waits_on(&ended) {
                 // It may have been closed meanwhile, and expires otherwise.
                 service.sessions().close(&of_cell, session.id.as_str()).await.ok();
             }
@@ -323,7 +229,7 @@ impl Service {
     }
 
     /// Ends a cell that waits, without a trace and for this reason. Returns its result.
-    async fn give_up_cell(
+    pub(super) async fn give_up_cell(
         &self,
         caller: &Caller,
         session: &StoredSession,
@@ -398,7 +304,7 @@ impl CellParts {
     ) -> Result<(), ServiceError> {
         if let Some((asked, result)) = taken.asked() {
             memory.reserve(ByteCount::from(asked.bytes().saturating_mul(COPIES)))?;
-            self.tools = asked.tools_with(None)?;
+            self.tools = asked.tools_with(None);
             self.follow(memory, result.map(str::to_owned))?;
         }
         self.answers = Some(answers);
@@ -458,17 +364,6 @@ async fn ended_soon(
         }
     });
     Ok(())
-}
-
-/// How long a call waits for answers: less than a worker that holds its cell.
-fn wait_here(longest: Duration) -> Duration {
-    longest.saturating_sub(longest / 10)
-}
-
-/// What a cell has asked that waits.
-fn asked_by(session: &StoredSession, waiting: &WaitingCell) -> Result<AskedCell, ServiceError> {
-    serde_json::from_str(&waiting.asked)
-        .map_err(|_other_version| SessionsError::NotWaiting { session: session.id.clone() }.into())
 }
 
 /// The id of the session, which must exist.

@@ -10,21 +10,25 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
+use crate::sessions::asking::decision::Decision;
+use crate::sessions::asking::server_call::{CUT_OFF, ServerCall, ServerReply};
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::members::Sort;
-use wardian_formats::protocol::methods::asking::{
-    AnswerParam, AskedKind, AskedRequest, ToolDeclaration,
-};
+use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_sessions::{SessionsError, StoredSession, WaitingCell};
 use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
 use wardian_vocabulary::ids::Digest;
+
+/// What the program gets of a call that was approved when there was no server any more that it could go to.
+const GONE: &str = "the tool is not offered any more";
 
 /// What a cell has asked, as the row of a cell that waits keeps it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AskedCell {
     /// The tools that it may call.
-    tools: KnownTools,
-    requests: Vec<AskedItem>,
+    pub(super) tools: KnownTools,
+    pub(super) requests: Vec<AskedItem>,
 }
 
 /// Answers to what a cell has asked.
@@ -35,41 +39,53 @@ pub(crate) struct GivenAnswers {
     pub(crate) are_all: bool,
     /// True for an interrupt in their place.
     is_interrupt: bool,
+    /// What the tools of the operator's servers have answered.
+    pub(super) replies: Vec<ServerReply>,
     /// The calls of tools that have ended with them, once they are checked.
     pub(crate) ended: Vec<RecordedToolCall>,
+    /// Those of them that are noted already, since the gateway has made them itself.
+    pub(crate) noted: Vec<RecordedToolCall>,
 }
 
 impl GivenAnswers {
     /// Answers to all requests of a cell.
-    pub(crate) const fn all(answers: Vec<AnswerParam>) -> Self {
-        Self { answers, are_all: true, is_interrupt: false, ended: Vec::new() }
+    pub(crate) fn all(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, are_all: true, ..Self::default() }
     }
 
     /// Answers to some of them.
-    pub(crate) const fn some(answers: Vec<AnswerParam>) -> Self {
-        Self { answers, are_all: false, is_interrupt: false, ended: Vec::new() }
+    pub(crate) fn some(answers: Vec<AnswerParam>) -> Self {
+        Self { answers, ..Self::default() }
+    }
+
+    /// Answers of tools of the operator's servers.
+    pub(crate) fn of_servers(replies: Vec<ServerReply>) -> Self {
+        Self { replies, ..Self::default() }
     }
 
     /// An interrupt in the place of answers.
-    pub(crate) const fn interrupt() -> Self {
-        Self { answers: Vec::new(), are_all: false, is_interrupt: true, ended: Vec::new() }
+    pub(crate) fn interrupt() -> Self {
+        Self { is_interrupt: true, ..Self::default() }
     }
 }
 
 /// One request of a cell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct AskedItem {
-    number: u32,
-    kind: AskedKind,
+pub(super) struct AskedItem {
+    pub(super) number: u32,
+    pub(super) kind: AskedKind,
     /// The name of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    tool: Option<String>,
+    pub(super) tool: Option<String>,
     /// What identifies its arguments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    arguments: Option<Digest>,
+    pub(super) arguments: Option<Digest>,
     /// Why its caller does not have it: the program gets that with the answers to the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    fault: Option<String>,
+    pub(super) fault: Option<String>,
+    /// The arguments of a call that its caller has to approve.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) proposed: Option<JsonText>,
 }
 
 impl AskedCell {
@@ -83,12 +99,29 @@ impl AskedCell {
             let tool = request.tool.as_ref();
             let fault = tool.map(|call| tools.fault_of(call)).transpose()?.flatten();
             let arguments = tool.map(|call| Digest::of(call.arguments.as_str().as_bytes()));
-            let (number, kind) = (request.number, kind_of(request));
-            let tool = tool.map(|call| call.name.clone());
-            Ok(AskedItem { number, kind, tool, arguments, fault })
+            let approvable =
+                tool.filter(|call| fault.is_none() && tools.needs_approval(&call.name));
+            let proposed = approvable.map(|call| call.arguments.clone());
+            let kind = if proposed.is_some() { AskedKind::Approval } else { kind_of(request) };
+            let (number, tool) = (request.number, tool.map(|call| call.name.clone()));
+            Ok(AskedItem { number, kind, tool, arguments, fault, proposed })
         };
         let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
         Ok(Self { tools: tools.clone(), requests: requests? })
+    }
+
+    /// What a cell has asked that waits, as its row keeps it.
+    ///
+    /// # Errors
+    ///
+    /// Another version of the server has written it: the cell waits for nothing that can be answered.
+    pub(crate) fn of_row(
+        session: &StoredSession,
+        waiting: &WaitingCell,
+    ) -> Result<Self, ServiceError> {
+        serde_json::from_str(&waiting.asked).map_err(|_other_version| {
+            SessionsError::NotWaiting { session: session.id.clone() }.into()
+        })
     }
 
     /// Bytes that it takes in memory.
@@ -99,22 +132,45 @@ impl AskedCell {
     }
 
     /// The tools that the cell may go on to call: those that a call declares, or those that it could before.
-    pub(crate) fn tools_with(
-        &self,
-        declared: Option<&[ToolDeclaration]>,
-    ) -> Result<CalledTools, ServiceError> {
-        match declared {
-            Some(declared) => CalledTools::of(declared),
-            None => Ok(CalledTools { declared: None, known: self.tools.clone() }),
-        }
+    pub(crate) fn tools_with(&self, declared: Option<CalledTools>) -> CalledTools {
+        declared.unwrap_or_else(|| CalledTools { declared: None, known: self.tools.clone() })
     }
 
-    /// The requests of the cell of this number that its caller answers, as the caller sees them.
-    pub(crate) fn shown(&self, cell: u32, requests: CallerRequests) -> Vec<AskedRequest> {
+    /// The requests of the cell of this number that its caller answers, as the caller sees them, and those that the
+    /// gateway answers itself.
+    pub(crate) fn divided(
+        &self,
+        cell: u32,
+        requests: CallerRequests,
+    ) -> (Vec<AskedRequest>, Vec<ServerCall>) {
         let refused =
             |number| self.requests.iter().any(|item| item.number == number && item.fault.is_some());
-        let for_caller = requests.all.into_iter().filter(|request| !refused(request.number));
-        for_caller.map(|request| shown(cell, request)).collect()
+        let open = requests.all.into_iter().filter(|request| !refused(request.number));
+        let (mut for_caller, mut for_servers) = (Vec::new(), Vec::new());
+        for CallerRequest { number, tool, input } in open {
+            let listed = tool.as_ref().and_then(|call| self.tools.listed(&call.name));
+            match (tool, listed) {
+                (Some(call), Some(listed)) if !self.tools.needs_approval(&call.name) => {
+                    let id = id_of(cell, number);
+                    let approved_by = None;
+                    for_servers.push(ServerCall { number, id, listed, call, approved_by });
+                }
+                (tool, listed) => {
+                    let mut request = shown(cell, CallerRequest { number, tool, input });
+                    if listed.is_some() {
+                        request.kind = AskedKind::Approval;
+                    }
+                    for_caller.push(request);
+                }
+            }
+        }
+        (for_caller, for_servers)
+    }
+
+    /// True if the gateway answers this request itself.
+    fn is_for_server(&self, item: &AskedItem) -> bool {
+        let is_decided = item.kind != AskedKind::Approval;
+        is_decided && item.tool.as_deref().is_some_and(|tool| self.tools.listed(tool).is_some())
     }
 
     /// What the guest of the cell of this number is told: these answers, or an interrupt in their place.
@@ -134,23 +190,52 @@ impl AskedCell {
     ///
     /// # Errors
     ///
-    /// An answer to something else, two answers to one request, an answer that is both output and error or
-    /// no line of text, or a request without an answer if all have to have one.
+    /// Those of [`Self::matched`].
     fn answered(&self, cell: u32, given: &mut GivenAnswers) -> Result<JsonText, ServiceError> {
-        let of_caller = self.requests.iter().filter(|item| item.fault.is_none());
+        let matched = self.matched(cell, &given.answers, given.are_all)?;
+        let mut for_guest = Vec::with_capacity(self.requests.len());
+        for (item, answer) in matched.into_iter().zip(take(&mut given.answers)) {
+            let AnswerParam { id, output, error } = answer;
+            let has_failed = error.is_some();
+            let (number, output) = (item.number, output.map(JsonText::new));
+            let answer = if item.kind == AskedKind::Approval {
+                // Nobody was left who could have made the call.
+                GuestAnswer { number, output: None, error: Some(GONE.to_owned()) }
+            } else {
+                self.checked(item.tool.as_deref(), GuestAnswer { number, output, error })
+            };
+            given.ended.extend(item.ended(id, &answer, has_failed));
+            for_guest.push(answer);
+        }
+        for_guest.append(&mut self.answered_here(cell, given));
+        let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
+        Ok(JsonText::new(text))
+    }
+
+    /// The requests of the cell of this number that these are answers to.
+    ///
+    /// # Errors
+    ///
+    /// An answer to something else, two answers to one request, an answer that is both output and error, no line
+    /// of text or no decision, or a request without an answer if all have to have one.
+    pub(super) fn matched(
+        &self,
+        cell: u32,
+        answers: &[AnswerParam],
+        are_all: bool,
+    ) -> Result<Vec<&AskedItem>, ParamsError> {
+        let is_of_caller = |item: &&AskedItem| item.fault.is_none() && !self.is_for_server(item);
+        let of_caller = self.requests.iter().filter(is_of_caller);
         let mut open: Vec<(String, &AskedItem)> =
             of_caller.map(|item| (id_of(cell, item.number), item)).collect();
+        let mut matched = Vec::with_capacity(answers.len());
         let mut seen = BTreeSet::new();
-        let mut for_guest = Vec::with_capacity(self.requests.len());
-        for (index, answer) in take(&mut given.answers).into_iter().enumerate() {
-            let place = |member: &str| format!("answers[{index}]{member}");
-            let AnswerParam { id, output, error } = answer;
-            let Some(at) = open.iter().position(|(known, ..)| *known == id) else {
-                let found = shortened(&id);
-                if seen.contains(&id) {
-                    return Err(
-                        ParamsError::Repeated { parameter: place(".id"), item: found }.into()
-                    );
+        for (index, answer) in answers.iter().enumerate() {
+            let place = format!("answers[{index}].id");
+            let Some(at) = open.iter().position(|(known, ..)| *known == answer.id) else {
+                let found = shortened(&answer.id);
+                if seen.contains(answer.id.as_str()) {
+                    return Err(ParamsError::Repeated { parameter: place, item: found });
                 }
                 let expected = match open.first() {
                     Some((known, ..)) => {
@@ -158,42 +243,49 @@ impl AskedCell {
                     }
                     None => "left out: all requests have an answer".to_owned(),
                 };
-                return Err(ParamsError::wrong(&place(".id"), expected, found).into());
+                return Err(ParamsError::wrong(&place, expected, found));
             };
-            let (known, item) = open.swap_remove(at);
-            seen.insert(id);
-            if output.is_some() && error.is_some() {
-                let expected = "an `output` or an `error`";
-                return Err(ParamsError::wrong(&place(""), expected, "both").into());
-            }
-            let is_text = |output: &RawValue| Sort::of(output) == Sort::Text;
-            let is_wrong = output.as_deref().is_some_and(|output| !is_text(output));
-            if item.kind == AskedKind::Input && is_wrong {
-                let expected = "a string: the request is for a line of text";
-                return Err(ParamsError::wrong(&place(".output"), expected, "other JSON").into());
-            }
-            let has_failed = error.is_some();
-            let output = output.map(JsonText::new);
-            let answer = GuestAnswer { number: item.number, output, error };
-            let answer = self.checked(item.tool.as_deref(), answer);
-            given.ended.extend(item.ended(known, &answer, has_failed));
-            for_guest.push(answer);
+            let (_, item) = open.swap_remove(at);
+            seen.insert(answer.id.as_str());
+            ensure_answers(item.kind, index, answer)?;
+            matched.push(item);
         }
         open.sort_unstable_by_key(|(_, item)| item.number);
-        if let Some((missing, ..)) = open.first().filter(|_| given.are_all) {
+        if let Some((missing, ..)) = open.first().filter(|_| are_all) {
             let expected = format!("an answer to each request; that to `{missing}` is missing");
-            let found = format!("{} answers", for_guest.len());
-            return Err(ParamsError::wrong("answers", expected, found).into());
+            let found = format!("{} answers", matched.len());
+            return Err(ParamsError::wrong("answers", expected, found));
         }
-        let refused = self.requests.iter().filter(|item| item.fault.is_some());
-        for item in refused {
+        Ok(matched)
+    }
+
+    /// The answers that are not the caller's: to calls that do not fit their schemas, and to those of tools of the
+    /// operator's servers. Where all have to have one, a call that was cut off is answered with an error, since it
+    /// may have been carried out.
+    fn answered_here(&self, cell: u32, given: &mut GivenAnswers) -> Vec<GuestAnswer> {
+        let mut for_guest = Vec::new();
+        for item in &self.requests {
             let AskedItem { number, fault, .. } = item.clone();
-            let answer = GuestAnswer { number, output: None, error: fault };
-            given.ended.extend(item.ended(id_of(cell, number), &answer, false));
-            for_guest.push(answer);
+            let id = id_of(cell, number);
+            if fault.is_some() {
+                let answer = GuestAnswer { number, output: None, error: fault };
+                given.ended.extend(item.ended(id, &answer, false));
+                for_guest.push(answer);
+            } else if self.is_for_server(item) {
+                let at = given.replies.iter().position(|reply| reply.number == number);
+                if let Some(at) = at {
+                    let ServerReply { output, error, recorded, .. } = given.replies.swap_remove(at);
+                    for_guest.push(GuestAnswer { number, output, error });
+                    given.noted.push(recorded);
+                } else if given.are_all {
+                    let error = Some(CUT_OFF.to_owned());
+                    let answer = GuestAnswer { number, output: None, error };
+                    given.noted.extend(item.ended(id, &answer, true));
+                    for_guest.push(answer);
+                }
+            }
         }
-        let text = to_raw_value(&for_guest).map_err(ServiceError::Unserialisable)?;
-        Ok(JsonText::new(text))
+        for_guest
     }
 
     /// The answer, or an error in the place of an output that does not fit the schema of its tool.
@@ -226,8 +318,12 @@ impl AskedCell {
 impl AskedItem {
     /// Bytes of its texts.
     fn text_bytes(&self) -> usize {
-        let texts = [self.tool.as_ref(), self.fault.as_ref()];
-        texts.into_iter().flatten().map(String::len).fold(0, usize::saturating_add)
+        let texts = [self.tool.as_deref(), self.fault.as_deref(), self.proposed()];
+        texts.into_iter().flatten().map(str::len).fold(0, usize::saturating_add)
+    }
+
+    fn proposed(&self) -> Option<&str> {
+        self.proposed.as_ref().map(JsonText::as_str)
     }
 
     /// The end of a call of a tool with this answer, which may be the error of its caller.
@@ -246,7 +342,7 @@ impl AskedItem {
         let output = answer.output.as_ref().unwrap_or(&null).as_str();
         let result = Digest::of(answer.error.as_deref().unwrap_or(output).as_bytes());
         let (tool, arguments) = (self.tool.clone()?, self.arguments?);
-        Some(RecordedToolCall { id, tool, arguments, result, end })
+        Some(RecordedToolCall { id, tool, arguments, result, end, approved_by: None, run_id: None })
     }
 }
 
@@ -286,9 +382,16 @@ fn one_line(arguments: JsonText) -> Option<Box<RawValue>> {
 pub(crate) fn summary_of(requests: &[AskedRequest]) -> String {
     let named = requests.iter().filter_map(|request| request.name.as_deref());
     let names: BTreeSet<&str> = named.collect();
+    let approvals = requests.iter().filter(|request| request.kind == AskedKind::Approval).count();
     let few: Vec<&str> = names.iter().copied().take(3).collect();
     let more = if names.len() > few.len() { ", ..." } else { "" };
     match (requests.len(), few.is_empty()) {
+        (1, false) if approvals == 1 => format!("Waits for the approval of {}.", few.join(", ")),
+        (count, false) if approvals == count => {
+            format!("Waits for {count} approvals, of {}{more}.", few.join(", "))
+        }
+        // Nothing of it is for the caller.
+        (0, _) => "Waits for its tools.".to_owned(),
         (1, true) => "Waits for a line of text.".to_owned(),
         (count, true) => format!("Waits for {count} lines of text."),
         (1, false) => format!("Waits for an answer of {}.", few.join(", ")),
@@ -297,8 +400,31 @@ pub(crate) fn summary_of(requests: &[AskedRequest]) -> String {
 }
 
 /// The id of a request.
-fn id_of(cell: u32, number: u32) -> String {
+pub(super) fn id_of(cell: u32, number: u32) -> String {
     format!("c{cell}-r{number}")
+}
+
+/// Refuses an answer of the wrong form to a request of this kind.
+pub(super) fn ensure_answers(
+    kind: AskedKind,
+    index: usize,
+    AnswerParam { output, error, .. }: &AnswerParam,
+) -> Result<(), ParamsError> {
+    let place = |member: &str| format!("answers[{index}]{member}");
+    let output = output.as_deref();
+    if output.is_some() && error.is_some() {
+        return Err(ParamsError::wrong(&place(""), "an `output` or an `error`", "both"));
+    }
+    let expected = match kind {
+        AskedKind::Input if output.is_some_and(|output| Sort::of(output) != Sort::Text) => {
+            "a string: the request is for a line of text"
+        }
+        AskedKind::Approval if error.is_none() && Decision::of(output).is_none() => {
+            "`true`, `false` or an object with changed `arguments`: the request is for an approval"
+        }
+        AskedKind::Tool | AskedKind::Input | AskedKind::Approval => return Ok(()),
+    };
+    Err(ParamsError::wrong(&place(".output"), expected, "other JSON"))
 }
 
 const fn kind_of(request: &CallerRequest) -> AskedKind {
@@ -316,8 +442,10 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::sessions::asking::server_call::BegunCall;
     use wardian_formats::job::session::asking::MAX_ROUND;
-    use wardian_formats::protocol::methods::asking::MAX_ANSWERS;
+    use wardian_formats::protocol::methods::asking::{MAX_ANSWERS, ToolDeclaration};
+    use wardian_tools::{OfferedTool, ToolAnswer};
 
     fn tools(names: &[&str]) -> KnownTools {
         let schema = json!({"properties": {"a": {"type": "integer"}}});
@@ -372,7 +500,7 @@ mod tests {
 
     #[test]
     fn callers_see_ids_kinds_and_what_is_asked() {
-        let shown = asked().shown(3, requests());
+        let shown = asked().divided(3, requests()).0;
         assert_eq!(summary_of(&shown), "Waits for 2 answers, of f.");
         let expected = json!([
             {"id": "c3-r4", "kind": "tool", "name": "f", "arguments": {"a": 1}},
@@ -380,6 +508,7 @@ mod tests {
         ]);
         assert_eq!(serde_json::to_value(&shown).unwrap(), expected);
         assert_eq!(summary_of(&shown[1..]), "Waits for a line of text.");
+        assert_eq!(summary_of(&[]), "Waits for its tools.");
     }
 
     #[test]
@@ -388,7 +517,7 @@ mod tests {
             {"number":6,"tool":{"name":"f","arguments":{"a":1}}}]"#;
         let requests = || CallerRequests::read(text).unwrap();
         let asked = AskedCell::of(&requests(), &tools(&["f"])).unwrap();
-        let shown = asked.shown(3, requests());
+        let shown = asked.divided(3, requests()).0;
         assert_eq!(shown.iter().map(|request| request.id.as_str()).collect::<Vec<_>>(), ["c3-r6"]);
         let answer = |output: &str| {
             let answers = format!(r#"[{{"id":"c3-r6","output":{output}}}]"#);
@@ -409,6 +538,57 @@ mod tests {
         let refused: Vec<AnswerParam> = serde_json::from_str(r#"[{"id":"c3-r4"}]"#).unwrap();
         let mut refused = GivenAnswers::all(refused);
         assert!(asked.answered(3, &mut refused).is_err(), "its caller has not seen it");
+    }
+
+    /// A cell that has called a tool of a server, one of them with wrong arguments, and one of its caller.
+    fn asked_of_server() -> (AskedCell, Vec<AskedRequest>, Vec<ServerCall>) {
+        let text = br#"[{"number":1,"tool":{"name":"s.find","arguments":{"a":1}}},
+            {"number":2,"tool":{"name":"f","arguments":{"a":1}}},
+            {"number":3,"tool":{"name":"s.find","arguments":{"a":"x"}}}]"#;
+        let requests = || CallerRequests::read(text).unwrap();
+        let schema = json!({"properties": {"a": {"type": "integer"}}}).to_string();
+        let offered = OfferedTool {
+            name: "s.find".to_owned(),
+            description: String::new(),
+            input_schema: RawValue::from_string(schema).unwrap(),
+            needs_approval: false,
+            digest: Digest::of(b"find"),
+        };
+        let declared: Vec<ToolDeclaration> = serde_json::from_str(r#"[{"name":"f"}]"#).unwrap();
+        let tools = CalledTools::with_offered(&declared, vec![offered], None).unwrap().known;
+        let asked = AskedCell::of(&requests(), &tools).unwrap();
+        let (for_caller, for_servers) = asked.divided(3, requests());
+        (asked, for_caller, for_servers)
+    }
+
+    #[test]
+    fn calls_of_servers_are_not_the_callers_to_answer() {
+        let (asked, for_caller, for_servers) = asked_of_server();
+        let ids: Vec<_> = for_caller.iter().map(|request| request.id.as_str()).collect();
+        assert_eq!((ids.as_slice(), for_servers.len()), (&["c3-r2"][..], 1));
+        let call = &for_servers[0];
+        assert_eq!((call.id.as_str(), call.listed), ("c3-r1", Digest::of(b"find")));
+        let given = |text: &str| serde_json::from_str::<Vec<AnswerParam>>(text).unwrap();
+        let forged = given(r#"[{"id":"c3-r1","output":1},{"id":"c3-r2"}]"#);
+        assert!(asked.answered(3, &mut GivenAnswers::all(forged)).is_err());
+        let value: JsonText = serde_json::from_str("[7]").unwrap();
+        let answer = ToolAnswer { value: value.into_raw(), is_error: false };
+        let reply = ServerReply::of(&BegunCall::of(call), Ok(answer));
+        let mut replies = GivenAnswers::of_servers(vec![reply]);
+        let text = asked.answered(3, &mut replies).unwrap();
+        let fault = r#"{"number":3,"error":"`arguments.a` must be an integer"}"#;
+        assert_eq!(text.as_str(), format!(r#"[{{"number":1,"output":[7]}},{fault}]"#));
+        let ends = |calls: &[RecordedToolCall]| {
+            calls.iter().map(|call| (call.id.clone(), call.end)).collect::<Vec<_>>()
+        };
+        assert_eq!(ends(&replies.noted), [("c3-r1".to_owned(), ToolCallEnd::Answered)]);
+        assert_eq!(ends(&replies.ended), [("c3-r3".to_owned(), ToolCallEnd::Refused)]);
+        // The call in which it was made has ended before its answer.
+        let mut late = GivenAnswers::all(given(r#"[{"id":"c3-r2","output":1}]"#));
+        let text = asked.answered(3, &mut late).unwrap();
+        assert!(text.as_str().contains(r#"{"number":1,"error":"the call was cut off"#), "{text:?}");
+        assert_eq!(ends(&late.noted), [("c3-r1".to_owned(), ToolCallEnd::Failed)]);
+        assert_eq!(late.ended.len(), 2);
     }
 
     #[test]

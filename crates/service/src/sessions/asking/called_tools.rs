@@ -1,9 +1,11 @@
-//! The tools that a call declares: their names in the program, and the schemas that calls of them fit.
+//! The tools that a call declares, and those that the operator's servers offer to its program: their names there,
+//! and the schemas that calls of them fit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
+use tracing::debug;
 
 use crate::error::ServiceError;
 use wardian_formats::job::session::asking::{JsonText, ToolRequest};
@@ -11,9 +13,12 @@ use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::strict::{self, RootKind};
 use wardian_formats::protocol::tool_schema::ensure_fits;
+use wardian_tools::OfferedTool;
+use wardian_vocabulary::ids::Digest;
 
 /// Names of the guest's module, which no tool and no namespace can have.
-const RESERVED: [&str; 6] = ["ToolError", "call", "getpass", "input", "list", "search"];
+const RESERVED: [&str; 7] =
+    ["ToolError", "call", "execute_skill", "getpass", "input", "list", "search"];
 
 /// Most bytes of all declarations of a call as JSON.
 const MAX_DECLARED: usize = 1 << 20;
@@ -34,9 +39,15 @@ pub(crate) struct CalledTools {
 #[serde(transparent)]
 pub(crate) struct KnownTools(BTreeMap<String, ToolSchemas>);
 
-/// The schemas of a tool, if it has some.
+/// What is known of a tool: its schemas, if it has some.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct ToolSchemas {
+    /// The digest of the tool as its server has listed it; `None` for a tool of the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    listed: Option<Digest>,
+    /// True if each of its calls needs the caller's approval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    needs_approval: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input: Option<JsonText>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +69,22 @@ impl CalledTools {
     ///
     /// Two of them have one name in the program, one has a name of the program's own module or of a
     /// namespace, or they are too long.
+    #[cfg(test)]
     pub(crate) fn of(declared: &[ToolDeclaration]) -> Result<Self, ServiceError> {
+        Self::with_offered(declared, Vec::new(), None)
+    }
+
+    /// The tools that a call declares, with those that servers of the operator offer, and the one that executes
+    /// skills. Of those of servers, those that the program could not tell apart are left out.
+    ///
+    /// # Errors
+    ///
+    /// As for those that a call declares; or one of them has the name of a tool that is offered.
+    pub(crate) fn with_offered(
+        declared: &[ToolDeclaration],
+        offered: Vec<OfferedTool>,
+        skills: Option<OfferedTool>,
+    ) -> Result<Self, ServiceError> {
         ensure_different(declared)?;
         let text = to_raw_value(declared).map_err(ServiceError::Unserialisable)?;
         if text.get().len() > MAX_DECLARED {
@@ -66,12 +92,118 @@ impl CalledTools {
             let found = format!("{} bytes", text.get().len());
             return Err(ParamsError::wrong("tools", expected, found).into());
         }
+        let mut offered = told_apart(offered);
+        ensure_not_offered(declared, &offered)?;
+        offered.extend(skills);
+        let told = offered.iter().map(|tool| DeclaredTool::Offered(OfferedDeclaration::of(tool)));
+        let all: Vec<_> = declared.iter().map(DeclaredTool::Own).chain(told).collect();
+        let text = to_raw_value(&all).map_err(ServiceError::Unserialisable)?;
         let known = declared.iter().map(|tool| {
             let [input, output] = [&tool.input_schema, &tool.output_schema]
                 .map(|schema| schema.clone().map(JsonText::new));
-            (tool.name.clone(), ToolSchemas { input, output })
+            (tool.name.clone(), ToolSchemas { input, output, ..ToolSchemas::default() })
         });
-        Ok(Self { declared: Some(JsonText::new(text)), known: KnownTools(known.collect()) })
+        let of_servers = offered.into_iter().map(|tool| {
+            let input = Some(JsonText::new(tool.input_schema));
+            let (listed, needs_approval) = (Some(tool.digest), tool.needs_approval);
+            (tool.name, ToolSchemas { listed, needs_approval, input, output: None })
+        });
+        let known = known.chain(of_servers).collect();
+        Ok(Self { declared: Some(JsonText::new(text)), known: KnownTools(known) })
+    }
+}
+
+/// A tool as the guest is told of it.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum DeclaredTool<'a> {
+    Own(&'a ToolDeclaration),
+    Offered(OfferedDeclaration<'a>),
+}
+
+/// A tool of a server, as the guest is told of it.
+#[derive(Serialize)]
+struct OfferedDeclaration<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    input_schema: &'a RawValue,
+}
+
+impl<'a> OfferedDeclaration<'a> {
+    fn of(tool: &'a OfferedTool) -> Self {
+        let OfferedTool { name, description, input_schema, .. } = tool;
+        Self { name, description, input_schema }
+    }
+}
+
+/// The tools of servers that the program can tell apart: the first of those with one name, and as many as there is
+/// room for.
+fn told_apart(offered: Vec<OfferedTool>) -> Vec<OfferedTool> {
+    let (mut names, mut room) = (ToolNames::default(), MAX_DECLARED);
+    let fits = |tool: &OfferedTool| {
+        let bytes = [tool.name.len(), tool.description.len(), tool.input_schema.get().len()];
+        let bytes = bytes.into_iter().fold(0, usize::saturating_add);
+        let has_room = bytes <= room;
+        let fits = has_room && names.add(&path_of(&tool.name));
+        if fits {
+            room = room.saturating_sub(bytes);
+        } else {
+            let reason =
+                if has_room { "it has no name of its own in programs" } else { "it is too long" };
+            debug!("the tool `{}` is not offered: {reason}", tool.name);
+        }
+        fits
+    };
+    offered.into_iter().filter(fits).collect()
+}
+
+/// Refuses a tool of the caller that has the name of one of the operator's.
+fn ensure_not_offered(
+    declared: &[ToolDeclaration],
+    offered: &[OfferedTool],
+) -> Result<(), ParamsError> {
+    let mut names = ToolNames::default();
+    for tool in offered {
+        names.add(&path_of(&tool.name));
+    }
+    let clash = declared.iter().enumerate().find(|(_, tool)| !names.has_room(&path_of(&tool.name)));
+    match clash {
+        None => Ok(()),
+        Some((index, tool)) => {
+            let expected =
+                "a name that no tool of the server's operator has: `tools.list()` shows them";
+            let parameter = format!("tools[{index}].name");
+            Err(ParamsError::wrong(&parameter, expected, tool.name.clone()))
+        }
+    }
+}
+
+/// Names in a program, and the namespaces that lead to them.
+#[derive(Default)]
+struct ToolNames {
+    paths: BTreeSet<String>,
+    spaces: BTreeSet<String>,
+}
+
+impl ToolNames {
+    /// True if a tool at this path would be one of its own.
+    fn has_room(&self, path: &str) -> bool {
+        let first = path.split('.').next().unwrap_or_default();
+        !RESERVED.contains(&first)
+            && !self.paths.contains(path)
+            && !self.spaces.contains(path)
+            && !spaces_of(path).any(|space| self.paths.contains(space))
+    }
+
+    /// Adds a path, if there is room for it.
+    fn add(&mut self, path: &str) -> bool {
+        let has_room = self.has_room(path);
+        if has_room {
+            self.spaces.extend(spaces_of(path).map(str::to_owned));
+            self.paths.insert(path.to_owned());
+        }
+        has_room
     }
 }
 
@@ -111,6 +243,16 @@ fn spaces_of(path: &str) -> impl Iterator<Item = &str> {
 }
 
 impl KnownTools {
+    /// The digest of a tool of a server as it was listed; `None` for a tool of the caller.
+    pub(crate) fn listed(&self, name: &str) -> Option<Digest> {
+        self.0.get(name)?.listed
+    }
+
+    /// True if each call of this tool needs the approval of the caller.
+    pub(crate) fn needs_approval(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|tool| tool.needs_approval)
+    }
+
     /// Bytes that they take in memory.
     pub(crate) fn bytes(&self) -> usize {
         let bytes = self.0.iter().map(|(name, schemas)| name.len().saturating_add(schemas.bytes()));
@@ -168,6 +310,70 @@ mod tests {
             .map(|name| serde_json::from_value(json!({"name": name})).unwrap())
             .collect();
         CalledTools::of(&declared).map_err(|error| error.to_string())
+    }
+
+    fn offered(name: &str, schema: &str) -> OfferedTool {
+        OfferedTool {
+            name: name.to_owned(),
+            description: "Does.".to_owned(),
+            input_schema: RawValue::from_string(schema.to_owned()).unwrap(),
+            needs_approval: false,
+            digest: Digest::of(name.as_bytes()),
+        }
+    }
+
+    #[test]
+    fn tools_of_servers_stand_beside_those_of_the_caller() {
+        let declared: Vec<ToolDeclaration> = serde_json::from_str(r#"[{"name":"f"}]"#).unwrap();
+        let schema = r#"{"required": ["q"]}"#;
+        let servers = [
+            "my-server.find",
+            "my-server.fi-nd",
+            "my-server.fi_nd",
+            "my-server.find.all",
+            "call.x",
+        ];
+        let servers: Vec<_> = servers.iter().map(|name| offered(name, schema)).collect();
+        let tools = CalledTools::with_offered(&declared, servers, None).unwrap();
+        let expected = format!(
+            r#"[{{"name":"f"}},{{"name":"my-server.find","description":"Does.","input_schema":{schema}}},{{"name":"my-server.fi-nd","description":"Does.","input_schema":{schema}}}]"#
+        );
+        assert_eq!(tools.declared.unwrap().as_str(), expected, "what has no name is left out");
+        let known = tools.known;
+        assert_eq!(known.listed("my-server.find"), Some(Digest::of(b"my-server.find")));
+        assert_eq!((known.listed("f"), known.listed("my-server.fi_nd")), (None, None));
+        let call = ToolRequest { name: "my-server.find".to_owned(), ..called("{}") };
+        let fault = known.fault_of(&call).unwrap().unwrap();
+        assert!(fault.contains("`arguments.q`") || fault.contains("q"), "{fault}");
+        let text = serde_json::to_string(&known).unwrap();
+        assert_eq!(serde_json::from_str::<KnownTools>(&text).unwrap(), known);
+        let long = format!(r#"{{"description": "{}"}}"#, "x".repeat(MAX_DECLARED));
+        let tools = CalledTools::with_offered(
+            &[],
+            vec![offered("s.long", &long), offered("s.a", "{}")],
+            None,
+        );
+        assert_eq!(tools.unwrap().known.0.keys().collect::<Vec<_>>(), ["s.a"]);
+    }
+
+    #[test]
+    fn a_tool_of_the_caller_has_no_name_of_a_servers() {
+        for (name, is_refused) in [
+            ("crm.find", true),
+            ("crm", true),
+            ("crm.find.all", true),
+            ("crm/find", false),
+            ("crm.list", false),
+        ] {
+            let declared = format!(r#"[{{"name":"other"}},{{"name":"{name}"}}]"#);
+            let declared: Vec<ToolDeclaration> = serde_json::from_str(&declared).unwrap();
+            let tools = CalledTools::with_offered(&declared, vec![offered("crm.find", "{}")], None);
+            let message = tools.map(drop).map_err(|error| error.to_string());
+            let refused = message.as_ref().is_err_and(|text| {
+                text.contains("tools[1].name") && text.contains("the server's operator")
+            });
+            assert_eq!(refused, is_refused, "{name}: {message:?}");
+        }
     }
 
     fn called(arguments: &str) -> ToolRequest {

@@ -25,11 +25,11 @@ const LONGEST_NOTE: Duration = Duration::from_secs(1);
 
 /// The calls in which cells are running, by their sessions.
 #[derive(Debug, Default)]
-pub(crate) struct CellCalls(Mutex<HashMap<SessionId, Weak<CellCall>>>);
+pub(crate) struct CellCalls(Mutex<HashMap<SessionId, Weak<CallInProgress>>>);
 
 /// A call in which a cell goes on.
 #[derive(Debug, Default)]
-pub(crate) struct CellCall {
+pub(crate) struct CallInProgress {
     interrupt: watch::Sender<Interrupt>,
     /// Where it is listed, since its first part has begun.
     place: OnceLock<(Arc<CellCalls>, SessionId)>,
@@ -49,13 +49,13 @@ enum Interrupt {
 /// An interrupt that is noted at a call.
 #[derive(Debug)]
 pub(crate) struct NotedInterrupt {
-    call: Weak<CellCall>,
+    call: Weak<CallInProgress>,
     state: watch::Receiver<Interrupt>,
 }
 
 impl CellCalls {
     /// Lets interrupts of the session be noted at this call, as long as it goes on.
-    pub(crate) fn begin_part(self: &Arc<Self>, session: &SessionId, call: &Arc<CellCall>) {
+    pub(crate) fn begin_part(self: &Arc<Self>, session: &SessionId, call: &Arc<CallInProgress>) {
         call.place.get_or_init(|| (Arc::clone(self), session.clone()));
         self.0.lock().insert(session.clone(), Arc::downgrade(call));
     }
@@ -70,7 +70,7 @@ impl CellCalls {
     }
 }
 
-impl CellCall {
+impl CallInProgress {
     /// True if an interrupt was noted. It is taken.
     pub(crate) fn take_interrupt(&self) -> bool {
         self.change(Interrupt::Taken)
@@ -88,7 +88,7 @@ impl CellCall {
     }
 }
 
-impl Drop for CellCall {
+impl Drop for CallInProgress {
     fn drop(&mut self) {
         if let Some((calls, session)) = self.place.get() {
             let mut listed = calls.0.lock();
@@ -159,7 +159,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_interrupt_is_taken_once_by_the_call_in_progress() {
-        let (calls, call) = (Arc::new(CellCalls::default()), Arc::new(CellCall::default()));
+        let (calls, call) = (Arc::new(CellCalls::default()), Arc::new(CallInProgress::default()));
         assert!(calls.note_interrupt(&session(1)).is_none(), "no part has begun");
         calls.begin_part(&session(1), &call);
         assert!(calls.note_interrupt(&session(2)).is_none(), "another one");
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_interrupt_ends_with_its_call() {
-        let (calls, call) = (Arc::new(CellCalls::default()), Arc::new(CellCall::default()));
+        let (calls, call) = (Arc::new(CellCalls::default()), Arc::new(CallInProgress::default()));
         calls.begin_part(&session(1), &call);
         let mut noted = calls.note_interrupt(&session(1)).unwrap();
         let withdrawn = calls.note_interrupt(&session(1)).unwrap();
@@ -186,7 +186,8 @@ mod tests {
         assert!(!noted.taken().await && noted.withdraw());
         assert!(calls.0.lock().is_empty());
         // One that has ended late is not taken for its successor.
-        let (first, second) = (Arc::new(CellCall::default()), Arc::new(CellCall::default()));
+        let (first, second) =
+            (Arc::new(CallInProgress::default()), Arc::new(CallInProgress::default()));
         calls.begin_part(&session(1), &first);
         calls.begin_part(&session(1), &second);
         drop(first);

@@ -18,7 +18,6 @@ use crate::run::execute::log_stream::LogListener;
 use crate::sessions::asking::asked;
 use crate::sessions::asking::called_tools::KnownTools;
 use wardian_formats::job::session::asking::{CallerRequest, MAX_ROUND};
-use wardian_formats::protocol::members::Sort;
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_vocabulary::budget::CallMemory;
@@ -34,7 +33,8 @@ pub(crate) struct OpenRun {
     id: RunId,
     /// True once its first part has the id.
     is_begun: AtomicBool,
-    listener: LogListener,
+    /// Hears the requests; `None` if nobody does.
+    listener: Option<LogListener>,
     /// The number of its cell, and the tools that the program may call.
     cell: Mutex<Option<(u32, KnownTools)>>,
     state: Mutex<OpenState>,
@@ -91,8 +91,13 @@ pub struct RunAnswersView {
 impl OpenRun {
     /// A run of this tenant, whose caller hears its requests.
     pub(crate) fn new(tenant: TenantId, id: RunId, listener: LogListener) -> Self {
+        Self { listener: Some(listener), ..Self::silent(tenant, id) }
+    }
+
+    /// A run whose requests nobody hears, and that waits for signals alone.
+    pub(crate) fn silent(tenant: TenantId, id: RunId) -> Self {
         let (is_begun, cell, state) = (AtomicBool::default(), Mutex::default(), Mutex::default());
-        Self { tenant, id, is_begun, listener, cell, state, answered: Notify::new() }
+        Self { tenant, id, is_begun, listener: None, cell, state, answered: Notify::new() }
     }
 
     pub(crate) fn is_of(&self, tenant: &TenantId) -> bool {
@@ -130,7 +135,12 @@ impl OpenRun {
         let Some(request) = CallerRequest::read(text) else { return };
         let shown = match &*self.cell.lock() {
             Some((number, tools)) => {
-                let fault = request.tool.as_ref().map(|call| tools.fault_of(call));
+                let called = request.tool.as_ref();
+                if called.is_some_and(|call| tools.listed(&call.name).is_some()) {
+                    // The gateway answers it.
+                    return;
+                }
+                let fault = called.map(|call| tools.fault_of(call));
                 if !matches!(fault, None | Some(Ok(None))) {
                     return;
                 }
@@ -157,8 +167,20 @@ impl OpenRun {
         }
     }
 
+    /// Waits until the call is told not to wait.
+    pub(crate) async fn signalled(&self) {
+        loop {
+            let changed = self.answered.notified();
+            if self.state.lock().signal.is_some() {
+                return;
+            }
+            changed.await;
+        }
+    }
+
     /// Tells the caller the requests that it does not know yet.
     pub(crate) fn tell(&self, requests: &[AskedRequest]) {
+        let Some(listener) = &self.listener else { return };
         for request in requests {
             let known = self.state.lock().requests.contains_key(&request.id);
             let told = ToldRequest { run_id: &self.id, request };
@@ -169,7 +191,7 @@ impl OpenRun {
             let open = RequestState::Open(request.kind);
             // Before the caller hears of it: the answer may come at once.
             self.state.lock().requests.insert(request.id.clone(), open);
-            self.listener.ask(text.into());
+            listener.ask(text.into());
         }
     }
 
@@ -228,12 +250,8 @@ impl OpenRun {
 
 impl OpenState {
     /// The digest of the answer that a request has. `None` if it is open and this is an answer to it.
-    fn fitting(
-        &self,
-        index: usize,
-        AnswerParam { id, output, error }: &AnswerParam,
-    ) -> Result<Option<Digest>, ParamsError> {
-        let place = |member: &str| format!("answers[{index}]{member}");
+    fn fitting(&self, index: usize, answer: &AnswerParam) -> Result<Option<Digest>, ParamsError> {
+        let id = &answer.id;
         let kind = match self.requests.get(id) {
             Some(RequestState::Answered(digest)) => return Ok(Some(*digest)),
             Some(RequestState::Open(kind)) => *kind,
@@ -241,17 +259,10 @@ impl OpenState {
                 let expected = "the id of a request of this run";
                 let found: String = id.chars().take(40).collect();
                 let found = format!("\"{}\"", found.escape_debug());
-                return Err(ParamsError::wrong(&place(".id"), expected, found));
+                return Err(ParamsError::wrong(&format!("answers[{index}].id"), expected, found));
             }
         };
-        if output.is_some() && error.is_some() {
-            return Err(ParamsError::wrong(&place(""), "an `output` or an `error`", "both"));
-        }
-        let is_text = output.as_deref().is_none_or(|output| Sort::of(output) == Sort::Text);
-        if kind == AskedKind::Input && !is_text {
-            let expected = "a string: the request is for a line of text";
-            return Err(ParamsError::wrong(&place(".output"), expected, "other JSON"));
-        }
+        asked::ensure_answers(kind, index, answer)?;
         Ok(None)
     }
 }

@@ -106,6 +106,15 @@ impl OpenRuns {
         }
     }
 
+    /// Waits until the cell of this session is interrupted, or does not wait any more, while the gateway itself calls
+    /// tools for it. `None` cannot happen: the wait has no other end.
+    pub(crate) async fn signal_to(&self, session: &SessionId, tenant: &TenantId) -> Option<Signal> {
+        let run = Arc::new(OpenRun::silent(tenant.clone(), RunId::generate()));
+        let place = WaitingPlace::of(self, session, &run);
+        run.signalled().await;
+        place.end()
+    }
+
     /// Interrupts the call that waits for answers to a cell of this session. Returns false if there is none.
     pub(crate) fn interrupt(&self, session: &SessionId) -> bool {
         self.signal(session, Signal::Interrupt)
@@ -318,6 +327,25 @@ mod tests {
         assert!(is_late(&runs, &run, &requests).await);
         let twice = give(&TenantId::local(), &json!([good, good])).unwrap();
         assert_eq!((twice.accepted.len(), twice.repeated.len()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn the_gateway_hears_of_interrupts_while_it_calls_tools() {
+        let (runs, tenant, session) = (OpenRuns::default(), TenantId::local(), session());
+        for (signal, interrupts) in [(Signal::Interrupt, true), (Signal::Over, false)] {
+            let wait = runs.signal_to(&session, &tenant);
+            let (heard, ()) = tokio::join!(wait, async {
+                if interrupts {
+                    assert!(runs.interrupt(&session));
+                } else {
+                    runs.note_over(&session);
+                }
+            });
+            assert_eq!(heard, Some(signal));
+        }
+        let wait = runs.signal_to(&session, &tenant);
+        assert!(timeout(Duration::from_millis(5), wait).await.is_err());
+        assert!(!runs.interrupt(&session), "it waits no more");
     }
 
     #[tokio::test]

@@ -561,6 +561,20 @@ impl SessionCells for MemorySessions {
         Ok(tables.sessions.get(session).and_then(Session::waiting).cloned())
     }
 
+    async fn ask_anew(
+        &self,
+        (tenant, session): (&TenantId, &SessionId),
+        cell: &WaitingCell,
+        asked: &str,
+    ) -> Result<bool, DatabaseError> {
+        let mut tables = self.0.lock();
+        let found = tables.sessions.get_mut(session).filter(|one| one.tenant == *tenant);
+        let waiting = found.filter(|one| one.waiting() == Some(cell));
+        let Some(parked) = waiting.and_then(|one| one.parked.as_mut()) else { return Ok(false) };
+        asked.clone_into(&mut parked.cell.asked);
+        Ok(true)
+    }
+
     async fn resume_cell(&self, answered: &AnsweredCell) -> Result<Begun, DatabaseError> {
         let mut tables = self.0.lock();
         let packs = tables.packs.clone();

@@ -9,7 +9,7 @@ use crate::database::open_sessions;
 use crate::database::tests::memory_sessions::MemorySessions;
 use crate::database::tests::tenant;
 use crate::sessions::*;
-use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId};
+use wardian_vocabulary::ids::{CheckpointId, Digest, SessionId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
 const NOW: u64 = 1_790_000_000_000;
@@ -382,6 +382,23 @@ async fn park(
     }
 }
 
+/// What a cell asks that waits may become something else, once.
+async fn asks_anew(
+    store: &dyn SessionStore,
+    place: (&TenantId, &SessionId),
+    waiting: &WaitingCell,
+) {
+    let bytes = async || store.usage(place.0, NOW).await.unwrap().bytes;
+    let (before, more) = (bytes().await, "part one and more");
+    assert!(store.ask_anew(place, waiting, more).await.unwrap());
+    assert!(!store.ask_anew(place, waiting, "part").await.unwrap());
+    assert_eq!(bytes().await, before + 9);
+    let changed = store.waiting_cell(place.1).await.unwrap().unwrap();
+    assert_eq!(changed.asked, more);
+    assert!(store.ask_anew(place, &changed, &waiting.asked).await.unwrap());
+    assert_eq!(bytes().await, before);
+}
+
 #[tokio::test]
 async fn whole_cells_that_wait_leave_their_session_where_it_was() {
     for (name, store, _folder) in stores().await {
@@ -412,6 +429,7 @@ async fn whole_cells_that_wait_leave_their_session_where_it_was() {
         let other = WaitingCell { asked: "part two".to_owned(), ..answered.cell.clone() };
         let other = AnsweredCell { cell: other, ..answered.clone() };
         assert_eq!(store.resume_cell(&other).await.unwrap(), Begun::NotWaiting, "{name}");
+        asks_anew(&*store, (&acme, &one), &answered.cell).await;
         let Begun::Cell(cell) = store.resume_cell(&answered).await.unwrap() else {
             panic!("{name}")
         };

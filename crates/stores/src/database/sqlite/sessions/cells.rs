@@ -12,13 +12,15 @@ use crate::database::sqlite::sessions::columns::{
     self, CellColumns, OPEN, checkpoint_id, parsed, small,
 };
 use crate::database::sqlite::sessions::packs::{release, remove_surplus};
-use crate::database::sqlite::sessions::parts::{bytes_of, forget_loss, head_of_open, use_session};
+use crate::database::sqlite::sessions::parts::{
+    add_bytes, bytes_of, forget_loss, head_of_open, use_session,
+};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     AnsweredCell, CellEnd, CellState, NewCell, PackId, StoredCell, WaitingCell,
 };
 use crate::sessions::store::{Begun, BegunCell, CellCommit, Committed, SessionCells};
-use wardian_vocabulary::ids::SessionId;
+use wardian_vocabulary::ids::{SessionId, TenantId};
 
 #[async_trait]
 impl SessionCells for SqliteSessions {
@@ -82,6 +84,32 @@ impl SessionCells for SqliteSessions {
         session: &SessionId,
     ) -> Result<Option<WaitingCell>, DatabaseError> {
         find_waiting(self.file.connections(), session).await
+    }
+
+    async fn ask_anew(
+        &self,
+        (tenant, session): (&TenantId, &SessionId),
+        WaitingCell { number: cell, asked: before, .. }: &WaitingCell,
+        asked: &str,
+    ) -> Result<bool, DatabaseError> {
+        let mut transaction = self.for_ends().begin().await?;
+        let more = length(asked).saturating_sub(length(before));
+        let changed = "UPDATE session_cells SET asked = $4, bytes = bytes + $5 \
+                       WHERE session_id = $1 AND number = $2 AND state = 'waiting' AND asked = $3";
+        let changed = sqlx::query(changed)
+            .bind(session.to_string())
+            .bind(i64::from(*cell))
+            .bind(before.clone())
+            .bind(asked.to_owned())
+            .bind(more)
+            .execute(&mut *transaction)
+            .await?;
+        if changed.rows_affected() != 1 {
+            return Ok(false);
+        }
+        add_bytes(&mut transaction, tenant.as_str(), more).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
     async fn resume_cell(&self, answered: &AnsweredCell) -> Result<Begun, DatabaseError> {
@@ -230,4 +258,9 @@ impl SqliteSessions {
         transaction.commit().await?;
         Ok(Committed::Done(removed))
     }
+}
+
+/// The bytes of a text.
+fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
 }

@@ -1,0 +1,233 @@
+//! What a caller decides about a call that needs its approval.
+
+use std::mem::take;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::ServiceError;
+use crate::sessions::asking::asked::{AskedCell, id_of};
+use crate::sessions::asking::server_call::ServerCall;
+use wardian_formats::job::session::asking::{JsonText, ToolRequest};
+use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind};
+use wardian_formats::protocol::params_error::ParamsError;
+use wardian_vocabulary::ids::Digest;
+
+/// What the program gets of a call that its caller has not approved.
+const NOT_APPROVED: &str = "the call was not approved";
+
+/// The decision about one call.
+#[derive(Debug)]
+pub(super) enum Decision {
+    No,
+    Yes,
+    /// Yes, with other arguments.
+    Changed(Box<RawValue>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangedCall {
+    arguments: Box<RawValue>,
+}
+
+impl Decision {
+    /// The decision that this output of an answer is; `None` if it is something else.
+    pub(super) fn of(output: Option<&RawValue>) -> Option<Self> {
+        match output?.get() {
+            "true" => Some(Self::Yes),
+            "false" => Some(Self::No),
+            changed => {
+                let changed: ChangedCall = serde_json::from_str(changed).ok()?;
+                Some(Self::Changed(changed.arguments))
+            }
+        }
+    }
+}
+
+/// The cell of this number, after its caller has decided about some of its calls.
+#[derive(Debug)]
+pub(crate) struct DecidedCell {
+    pub(crate) cell: u32,
+    pub(crate) asked: AskedCell,
+    /// The calls that were approved.
+    pub(crate) approved: Vec<ServerCall>,
+    /// What was decided about each of them, for the audit log.
+    pub(crate) noted: Vec<DecidedCall>,
+}
+
+/// A call about which was decided.
+#[derive(Debug)]
+pub(crate) struct DecidedCall {
+    pub(crate) id: String,
+    pub(crate) tool: String,
+    /// The digest of the arguments with which it is made, or was not to be made.
+    pub(crate) arguments: Digest,
+    pub(crate) word: &'static str,
+}
+
+impl AskedCell {
+    /// Takes the decisions out of these answers to the cell of this number. Its other requests stay as they are,
+    /// and so do the answers to them, which are checked as well. `None` if there are no decisions among them.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::matched`], or changed arguments do not fit the schema of the tool.
+    pub(crate) fn decided(
+        &self,
+        cell: u32,
+        (answers, are_all): (&mut Vec<AnswerParam>, bool),
+        by: &str,
+    ) -> Result<Option<DecidedCell>, ServiceError> {
+        if self.requests.iter().all(|item| item.kind != AskedKind::Approval) {
+            return Ok(None);
+        }
+        let matched = self.matched(cell, answers, are_all)?;
+        let numbers: Vec<(u32, AskedKind)> =
+            matched.iter().map(|item| (item.number, item.kind)).collect();
+        let asked = Self { tools: self.tools.clone(), requests: self.requests.clone() };
+        let mut decided = DecidedCell { cell, asked, approved: Vec::new(), noted: Vec::new() };
+        for (index, (answer, (number, kind))) in answers.iter().zip(&numbers).enumerate() {
+            if *kind == AskedKind::Approval {
+                decided.decide(index, *number, answer, by)?;
+            }
+        }
+        let all = take(answers).into_iter().zip(numbers);
+        let others = all.filter(|(_, (_, kind))| *kind != AskedKind::Approval);
+        *answers = others.map(|(answer, _)| answer).collect();
+        Ok((!decided.noted.is_empty()).then_some(decided))
+    }
+}
+
+impl DecidedCell {
+    /// Decides about the call of this number, as this answer says.
+    fn decide(
+        &mut self,
+        index: usize,
+        number: u32,
+        AnswerParam { output, error, .. }: &AnswerParam,
+        by: &str,
+    ) -> Result<(), ServiceError> {
+        let (id, known) = (id_of(self.cell, number), &self.asked.tools);
+        let item = self.asked.requests.iter_mut().find(|item| item.number == number);
+        let Some(item) = item else { return Ok(()) };
+        let (Some(name), Some(proposed)) = (item.tool.clone(), item.proposed.take()) else {
+            return Ok(());
+        };
+        item.kind = AskedKind::Tool;
+        let decision = Decision::of(output.as_deref()).filter(|_| error.is_none());
+        let (word, arguments) = match decision.unwrap_or(Decision::No) {
+            Decision::No => {
+                let reason = error.as_deref().filter(|reason| !reason.is_empty());
+                let fault = reason.map(|reason| format!("{NOT_APPROVED}: {reason}"));
+                item.fault = Some(fault.unwrap_or_else(|| NOT_APPROVED.to_owned()));
+                ("refused", proposed)
+            }
+            Decision::Yes => ("approved", proposed),
+            Decision::Changed(arguments) => ("changed", JsonText::new(arguments)),
+        };
+        let digest = Digest::of(arguments.as_str().as_bytes());
+        item.arguments = Some(digest);
+        self.noted.push(DecidedCall {
+            id: id.clone(),
+            tool: name.clone(),
+            arguments: digest,
+            word,
+        });
+        if item.fault.is_some() {
+            return Ok(());
+        }
+        let listed = known.listed(&name);
+        let call = ToolRequest { name, arguments };
+        if let Some(fault) = known.fault_of(&call).unwrap_or_else(Some) {
+            let place = format!("answers[{index}].output.arguments");
+            return Err(ParamsError::wrong(&place, "arguments that fit the tool", fault).into());
+        }
+        if let Some(listed) = listed {
+            let approved_by = Some(by.to_owned());
+            self.approved.push(ServerCall { number, id, listed, call, approved_by });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::sessions::asking::called_tools::CalledTools;
+    use wardian_formats::job::session::asking::CallerRequests;
+    use wardian_tools::OfferedTool;
+
+    fn asked() -> AskedCell {
+        let schema = json!({"properties": {"a": {"type": "integer"}}}).to_string();
+        let offered = ["s.wipe", "s.find"].map(|name| OfferedTool {
+            name: name.to_owned(),
+            description: String::new(),
+            input_schema: RawValue::from_string(schema.clone()).unwrap(),
+            needs_approval: name == "s.wipe",
+            digest: Digest::of(name.as_bytes()),
+        });
+        let tools = CalledTools::with_offered(&[], offered.into(), None).unwrap().known;
+        let text = br#"[{"number":1,"tool":{"name":"s.wipe","arguments":{"a":1}}},
+            {"number":2,"input":{"prompt":"","hidden":false}},
+            {"number":3,"tool":{"name":"s.find","arguments":{"a":1}}},
+            {"number":4,"tool":{"name":"s.wipe","arguments":{"a":"x"}}},
+            {"number":5,"tool":{"name":"s.wipe","arguments":{"a":5}}}]"#;
+        let asked = AskedCell::of(&CallerRequests::read(text).unwrap(), &tools).unwrap();
+        let (for_caller, for_servers) = asked.divided(3, CallerRequests::read(text).unwrap());
+        let ids: Vec<_> = for_caller.iter().map(|one| (one.id.as_str(), one.kind)).collect();
+        let approval = AskedKind::Approval;
+        let expected = [("c3-r1", approval), ("c3-r2", AskedKind::Input), ("c3-r5", approval)];
+        assert_eq!((ids.as_slice(), for_servers.len()), (&expected[..], 1));
+        // As a row keeps it.
+        serde_json::from_str(&serde_json::to_string(&asked).unwrap()).unwrap()
+    }
+
+    fn decided(answers: &serde_json::Value) -> Result<(DecidedCell, Vec<AnswerParam>), String> {
+        let mut answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
+        let decided = asked().decided(3, (&mut answers, true), "ada");
+        let decided = decided.map_err(|error| error.to_string())?;
+        Ok((decided.unwrap(), answers))
+    }
+
+    #[test]
+    fn decisions_are_taken_out_of_the_answers() {
+        let line = json!({"id": "c3-r2", "output": "x"});
+        let (cell, rest) = decided(&json!([
+            {"id": "c3-r5", "output": {"arguments": {"a": 7}}}, line, {"id": "c3-r1", "output": false},
+        ]))
+        .unwrap();
+        assert_eq!(rest.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["c3-r2"]);
+        let [call] = cell.approved.as_slice() else { panic!("{cell:?}") };
+        assert_eq!((call.id.as_str(), call.call.arguments.as_str()), ("c3-r5", r#"{"a":7}"#));
+        assert_eq!(call.approved_by.as_deref(), Some("ada"));
+        let words: Vec<_> = cell.noted.iter().map(|one| (one.id.as_str(), one.word)).collect();
+        assert_eq!(words, [("c3-r5", "changed"), ("c3-r1", "refused")]);
+        // They are the caller's no more, and there is nothing left to decide.
+        let mut rest = rest;
+        assert!(cell.asked.decided(3, (&mut rest, true), "ada").unwrap().is_none());
+        let again = serde_json::from_str::<AnswerParam>(r#"{"id": "c3-r5", "output": true}"#);
+        assert!(cell.asked.matched(3, &[again.unwrap()], false).is_err());
+    }
+
+    #[test]
+    fn wrong_decisions_change_nothing() {
+        let line = json!({"id": "c3-r2", "output": "x"});
+        let yes = json!({"id": "c3-r1", "output": true});
+        for (answer, words) in [
+            (json!({"id": "c3-r5"}), "for an approval"),
+            (json!({"id": "c3-r5", "output": "yes"}), "for an approval"),
+            (json!({"id": "c3-r5", "output": {"arguments": {}, "more": 1}}), "for an approval"),
+            (json!({"id": "c3-r5", "output": {"arguments": {"a": "x"}}}), "must be an integer"),
+            (json!({"id": "c3-r5", "output": {"arguments": [1]}}), "no single meaning"),
+            (json!({"id": "c3-r4", "output": true}), "the id of a request that waits"),
+            (json!({"id": "c3-r3", "output": 1}), "the id of a request that waits"),
+        ] {
+            let error = decided(&json!([yes, line, answer])).unwrap_err();
+            assert!(error.contains("answers[2]") && error.contains(words), "{error}");
+        }
+        assert!(decided(&json!([yes, line])).unwrap_err().contains("`c3-r5` is missing"));
+    }
+}

@@ -1,0 +1,210 @@
+//! What a program may call beyond the tools of its caller: tools of the operator's servers, and skills.
+//!
+//! A skill that a program executes is a run of its own: with its own permissions, secrets and packages, in a
+//! sandbox of its own, for the same tenant. The program waits for it as for any tool, without a worker unless the
+//! native stack of the interpreter has to be kept.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::timeout_at;
+
+use crate::authorisation::ensure_has;
+use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::service::Service;
+use crate::sessions::asking::server_call::ExecutedSkill;
+use wardian_formats::job::session::asking::JsonText;
+use wardian_formats::protocol::methods::execution::{
+    ExecuteSkillParams, FileResult, RunResult, RunStatus,
+};
+use wardian_formats::protocol::{MethodCall, MethodResult};
+use wardian_formats::skill::manifest::tool_pattern::ToolGlob;
+use wardian_skills::registry::RegistryError;
+use wardian_stores::tenants::Right;
+use wardian_tools::{OfferedTool, RunTools};
+use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::{BlobId, Digest, RunId};
+
+/// The tool that executes skills.
+pub(crate) const EXECUTE_SKILL: &str = "execute_skill";
+
+/// Most runs within each other: a program, a skill that it executes, and one that this executes.
+const MAX_NESTING: u8 = 3;
+
+/// Most skills that one call of a program executes.
+const MAX_EXECUTED: u32 = 100;
+
+const DESCRIPTION: &str =
+    "Executes a skill in a sandbox of its own, with the permissions and packages of the skill.";
+
+/// Shows what `tools.call("execute_skill", ...)` takes. A call has no other members.
+const SCHEMA: &str = r#"{"type":"object","properties":{"name":{"type":"string","description":"Name of the skill; `@` and a version may follow."},"args":{"type":"object","description":"Its arguments."},"input_blobs":{"type":"array","description":"Blobs beside those in the arguments."},"timeout_ms":{"type":"integer"}},"required":["name"],"additionalProperties":false}"#;
+
+/// What a program may call beyond the tools of its caller.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct GrantedTools {
+    /// Tools of the operator's servers; `None` if no server has some for it.
+    pub(crate) servers: Option<Arc<RunTools>>,
+    /// Skills; `None` if it may execute none.
+    pub(crate) skills: Option<Arc<RunSkills>>,
+    /// True if nobody can approve calls: those that need an approval fail.
+    pub(crate) asks_nobody: bool,
+}
+
+impl GrantedTools {
+    /// The same, where nobody can approve calls, if `asks_nobody`.
+    pub(crate) fn asking(self, asks_nobody: bool) -> Self {
+        Self { asks_nobody, ..self }
+    }
+
+    /// True if the program may call nothing beyond the tools of its caller.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.servers.is_none() && self.skills.is_none()
+    }
+}
+
+/// The skills that a program may execute, and how often it has.
+#[derive(Debug)]
+pub(crate) struct RunSkills {
+    patterns: Vec<ToolGlob>,
+    executed: AtomicU32,
+}
+
+impl RunSkills {
+    /// The skills with such names for a program of this caller; `None` if it may execute none.
+    pub(crate) fn of(caller: &Caller, patterns: &[ToolGlob]) -> Option<Arc<Self>> {
+        let may_execute = caller.nesting.saturating_add(1) < MAX_NESTING
+            && caller.rights.contains(Right::Execute)
+            && !patterns.is_empty();
+        may_execute
+            .then(|| Arc::new(Self { patterns: patterns.to_vec(), executed: AtomicU32::default() }))
+    }
+
+    /// The tool that executes them.
+    pub(crate) fn offered() -> Option<OfferedTool> {
+        Some(OfferedTool {
+            name: EXECUTE_SKILL.to_owned(),
+            description: DESCRIPTION.to_owned(),
+            input_schema: RawValue::from_string(SCHEMA.to_owned()).ok()?,
+            needs_approval: false,
+            digest: Digest::of(SCHEMA.as_bytes()),
+        })
+    }
+
+    fn includes(&self, name: &str) -> bool {
+        let own = name.split(['@', '#']).next().unwrap_or_default();
+        self.patterns.iter().any(|pattern| pattern.matches(own))
+    }
+}
+
+/// The members of a result that a program gets.
+#[derive(Serialize)]
+struct SkillValue<'a> {
+    output: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    output_truncated: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    output_blobs: &'a [BlobId],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    files: &'a [FileResult],
+    #[serde(skip_serializing_if = "str::is_empty")]
+    logs_preview: &'a str,
+    run_id: &'a RunId,
+}
+
+/// Executes a skill for a program of this caller, until this time at the latest.
+///
+/// The result is boxed here, since a skill may execute others.
+///
+/// Cancellation: the run of the skill is stopped.
+pub(crate) fn execute(
+    service: Arc<Service>,
+    caller: Caller,
+    skills: Arc<RunSkills>,
+    arguments: JsonText,
+    until: Instant,
+) -> Pin<Box<dyn Future<Output = ExecutedSkill> + Send>> {
+    Box::pin(async move {
+        let caller = Caller { nesting: caller.nesting.saturating_add(1), ..caller };
+        let params = match params_of(&service, &caller, &skills, &arguments) {
+            Ok(params) => params,
+            Err(refused) => return refused,
+        };
+        let executed = Box::pin(service.execute_skill(&caller, params, None));
+        match timeout_at(until.into(), executed).await {
+            Err(_late) => ExecutedSkill {
+                run: None,
+                value: Err("the skill was stopped: it has taken too long".to_owned()),
+                is_refused: false,
+            },
+            Ok(Err(error)) => ExecutedSkill::refused(&CauseChain(&error)),
+            Ok(Ok(MethodResult::Run(run))) => ended(&service, &caller, *run).await,
+            Ok(Ok(_)) => ExecutedSkill::refused(&"the skill has no result"),
+        }
+    })
+}
+
+/// The call of a skill, if the program may make it.
+fn params_of(
+    service: &Service,
+    caller: &Caller,
+    skills: &RunSkills,
+    arguments: &JsonText,
+) -> Result<ExecuteSkillParams, ExecutedSkill> {
+    let parsed = MethodCall::parse(EXECUTE_SKILL, Some(arguments.raw()));
+    let parsed = parsed.map_err(|error| ExecutedSkill::refused(&error))?;
+    let MethodCall::ExecuteSkill(params) = parsed else {
+        return Err(ExecutedSkill::refused(&"it is the call of something else"));
+    };
+    ensure_has(caller, Right::Execute).map_err(|error| ExecutedSkill::refused(&error))?;
+    // What may not be executed is answered like what does not exist.
+    let unknown = || ExecutedSkill::refused(&format!("no skill is called `{}`", params.name));
+    if !skills.includes(&params.name) {
+        return Err(unknown());
+    }
+    match service.find_skill(caller, &params.name, params.version.as_deref()) {
+        Ok(_) => {}
+        Err(ServiceError::Registry(RegistryError::SkillNotFound { .. })) => return Err(unknown()),
+        Err(error) => return Err(ExecutedSkill::refused(&CauseChain(&error))),
+    }
+    if skills.executed.fetch_add(1, Ordering::AcqRel) >= MAX_EXECUTED {
+        let reason = format!("the run has used up its {MAX_EXECUTED} executions of skills");
+        return Err(ExecutedSkill::refused(&reason));
+    }
+    Ok(params)
+}
+
+/// What a program gets of the result of a skill.
+async fn ended(service: &Service, caller: &Caller, run: RunResult) -> ExecutedSkill {
+    let RunResult { run_id, status, output, error, output_truncated, .. } = &run;
+    let value = match status {
+        RunStatus::Completed => {
+            let value = SkillValue {
+                output: output.as_deref(),
+                output_truncated: *output_truncated,
+                output_blobs: &run.output_blobs,
+                files: &run.files,
+                logs_preview: &run.logs_preview,
+                run_id,
+            };
+            to_raw_value(&value).map(JsonText::new).map_err(|error| error.to_string())
+        }
+        RunStatus::Waiting => {
+            if let Some(session) = &run.session {
+                // It expires otherwise.
+                service.sessions().close(caller, session.id.as_str()).await.ok();
+            }
+            Err("the skill waits for its caller, which a program cannot answer".to_owned())
+        }
+        RunStatus::Failed => match error {
+            Some(error) => Err(format!("{}: {}", error.error_type, error.message)),
+            None => Err(run.summary.clone()),
+        },
+    };
+    ExecutedSkill { run: Some(run_id.clone()), value, is_refused: false }
+}
