@@ -15,6 +15,8 @@ VARYING = ("run_id", "duration_ms", "memory_peak_bytes", "session", "network")
 """Members of a result that differ from run to run. Sessions that are not reproducible count no fuel."""
 
 BLOB = re.compile(r"blob:[a-z0-9]{20,}")
+ADDRESS = re.compile(r"\bat 0x[0-9a-f]{5,}")
+"""Where an object is. That depends on the random order of sets, which is another one in each session."""
 """Each server gives the same content another id."""
 
 COMPLETED = re.compile(r"^Completed in [\d.]+ m?s\.")
@@ -91,4 +93,4 @@ def shown(result):
     kept = {name: value for name, value in result.items() if name not in VARYING}
     kept["state"] = result.get("session", {}).get("state")
     kept["summary"] = COMPLETED.sub("Completed.", result["summary"])
-    return json.loads(BLOB.sub("blob:", json.dumps(kept)))
+    return json.loads(ADDRESS.sub("at 0x", BLOB.sub("blob:", json.dumps(kept))))

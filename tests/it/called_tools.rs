@@ -143,7 +143,7 @@ fn a_run_that_waits_ends_with_its_caller_or_without() {
 }
 
 /// A call whose events a client reads, and its run.
-struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     client: &'a Client,
     events: Events,
     run: String,
@@ -151,14 +151,24 @@ struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     fn begin(client: &'a Client, code: &str, more: &Value) -> Self {
+        Self::begin_at(TestServer::shared(), client, code, more)
+    }
+
+    /// Begins a run of a server that this client calls.
+    pub(crate) fn begin_at(
+        server: &TestServer,
+        client: &'a Client,
+        code: &str,
+        more: &Value,
+    ) -> Self {
         let mut params = json!({"language": "python", "code": code, "tools": tools()});
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        let events = Events::of(TestServer::shared(), "run_code", &params);
+        let events = Events::of(server, "run_code", &params);
         Self { client, events, run: String::new() }
     }
 
     /// The id of the next request, which comes after this output.
-    fn request(&mut self, printed: &str) -> String {
+    pub(crate) fn request(&mut self, printed: &str) -> String {
         let mut found = String::new();
         loop {
             let event = self.events.event().unwrap();
@@ -174,18 +184,18 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn answer(&self, answers: Value) -> (u16, Value) {
+    pub(crate) fn answer(&self, answers: Value) -> (u16, Value) {
         let body = json!({"answers": answers});
         let answer = self.client.post_json(&format!("/v1/runs/{}/answers", self.run), &body);
         (answer.status, answer.json())
     }
 
-    fn response(self) -> Value {
+    pub(crate) fn response(self) -> Value {
         self.end()["result"].clone()
     }
 
     /// The response, which may be an error.
-    fn end(mut self) -> Value {
+    pub(crate) fn end(mut self) -> Value {
         let last = std::iter::from_fn(|| self.events.event()).last().unwrap();
         assert_eq!(last.name, "response", "{}", last.data);
         last.data

@@ -150,7 +150,7 @@ fn a_skill_can_ask_for_an_image() {
             "run `{}` started from the image `{image}`",
             result["run_id"].as_str().unwrap()
         );
-        assert!(server.log().contains(&begun), "{name}: {}", server.log());
+        server.wait_for_log(&begun);
     }
 }
 

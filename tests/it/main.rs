@@ -83,6 +83,7 @@ mod skills_as_tools;
 mod skills_lock;
 mod support;
 mod tables;
+mod taken_over;
 mod tenant_images;
 mod tenant_secrets;
 mod tenant_skills;

@@ -11,14 +11,16 @@ fn skills() -> SkillFolder {
     skills.action("acme.double", "1.0.0", double);
     skills.action("acme.fails", "1.0.0", "def main(args):\n    raise ValueError('no paper')");
     skills.action("other.secret", "1.0.0", "def main(args):\n    return {'a': 1}");
+    let long = "def main(args):\n    return {'text': 'x' * 9_000, 'ok': 1}";
+    skills.action("acme.long", "1.0.0", long);
     let file = "from pathlib import Path\ndef main(args):\n    Path('a.txt').write_text('x')\n    return {}";
     skills.action("acme.file", "1.0.0", file);
     let asks = "def main(args):\n    from tools import f\n    return f.sync()";
     skills.action("acme.asks", "1.0.0", asks);
     // Each executes the next one, and says how it ends.
-    let deeper = "import tools\nasync def main(args):\n    try:\n        \
+    let deeper = "async def main(args):\n    try:\n        import tools\n        \
                   found = await tools.execute_skill('acme.deeper', n=args['n'] + 1)\n    \
-                  except tools.ToolError as error:\n        found = str(error)\n    \
+                  except Exception as error:\n        found = str(error)\n    \
                   return {'n': args['n'], 'found': found}";
     skills.action("acme.deeper", "1.0.0", deeper);
     let manifest = std::fs::read_to_string(skills.at("acme.deeper/skill.toml")).unwrap();
@@ -70,6 +72,9 @@ fn a_program_executes_skills_that_the_operator_names() {
                  y = await tools.call('execute_skill', {'name': 'acme.double', 'args': {'n': 1}})\n\
                  [x['output'], [f['path'] for f in x['files']], y['logs_preview'], y['run_id'][:4]]";
     assert_eq!(value(&client, whole), json!([{}, ["a.txt"], "doubles\n", "run_"]));
+    let long =
+        "import tools\nx = await tools.execute_skill('acme.long')\n[len(x['text']), x['ok']]";
+    assert_eq!(value(&client, long), json!([9_000, 1]), "it is not cut");
     let found =
         "import tools\n[tools.list('execute')[0]['call'], tools.search('skill')[0]['name']]";
     let call = "await tools.execute_skill(name, **args)";
@@ -103,12 +108,14 @@ fn what_a_program_may_not_execute_is_like_what_does_not_exist() {
     let asks = caught("await tools.execute_skill('acme.asks')");
     assert!(asks.contains("tools"), "{asks}");
     // Only so deep, and a server that allows none has none.
-    let deep = value(&client, "import tools\nawait tools.execute_skill('acme.deeper', n=1)");
+    let deep = client.run("import tools\nawait tools.execute_skill('acme.deeper', n=1)");
+    let deep = output(&deep);
     assert_eq!((&deep["n"], &deep["found"]["n"]), (&json!(1), &json!(2)), "{deep:#}");
     let end = deep["found"]["found"].as_str().unwrap();
-    assert!(end.contains("there is no tool 'execute_skill'"), "{deep:#}");
+    assert!(end.contains("No module named 'tools'"), "{deep:#}");
     let alone = client.execute("acme.deeper", json!({"n": 1}));
-    assert_eq!(output(&alone)["found"]["found"]["found"]["n"], Value::Null, "{alone:#}");
+    let last = &output(&alone)["found"]["found"];
+    assert_eq!((&last["n"], last["found"].is_string()), (&json!(3), true), "{alone:#}");
     let plain = TestServer::shared().client();
     let none = plain.run("import tools\nawait tools.execute_skill('hello.world')");
     assert_eq!(failed(&none).0, "ModuleNotFoundError", "{none:#}");

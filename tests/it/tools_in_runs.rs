@@ -21,6 +21,7 @@ TOOLS = [
     {"name": "fail", "inputSchema": ANY},
     {"name": "token", "inputSchema": ANY},
     {"name": "sleep", "inputSchema": ANY},
+    {"name": "nap", "inputSchema": ANY},
     {"name": "large", "inputSchema": ANY},
     {"name": "hidden", "inputSchema": ANY},
     {"name": "wipe", "inputSchema": ANY, "annotations": {"destructiveHint": True}},
@@ -41,6 +42,9 @@ def call(name, arguments):
         return {"isError": True, "content": [{"type": "text", "text": "out of paper"}]}
     if name == "sleep":
         time.sleep(30)
+    if name == "nap":
+        time.sleep(2)
+        return {"structuredContent": {"slept": 2}}
     text = "x" * 3_000_000 if name == "large" else "it is " + os.environ["TOKEN"]
     return {"content": [{"type": "text", "text": text}]}
 
@@ -135,7 +139,16 @@ fn called_by_the_gateway_a_tool_answers_in_the_same_call() {
 
     let known = "import pydoc, tools\n[sorted(one['name'] for one in tools.list()),\n \
                  tools.search('invoice')[0]['name'], 'n: int' in pydoc.render_doc(tools.py.double, renderer=pydoc.plaintext)]";
-    let names = ["py.double", "py.erase", "py.fail", "py.large", "py.sleep", "py.token", "py.wipe"];
+    let names = [
+        "py.double",
+        "py.erase",
+        "py.fail",
+        "py.large",
+        "py.nap",
+        "py.sleep",
+        "py.token",
+        "py.wipe",
+    ];
     assert_eq!(value(&client, known), json!([names, "py.double", true]));
 
     let audited = || std::fs::read_to_string(&file).unwrap_or_default();

@@ -326,6 +326,31 @@ fn every_kind_of_call_has_its_spans_and_its_end() {
 }
 
 #[test]
+fn a_wait_for_tools_has_its_span() {
+    let collector = Collector::start(Manner::Kind);
+    let server = traced(&collector.url(), &["--set", "skills.from_code=hello.*"]);
+    let trace = |digit: usize| format!("{}{digit}", &TRACE[..31]);
+    let headers = |digit: usize| parent("01").replace(TRACE, &trace(digit));
+    let code = |name: &str| {
+        format!(
+            "import tools\ntry:\n    await tools.execute_skill('{name}', name='Ada')\n\
+             except tools.ToolError:\n    pass"
+        )
+    };
+    run(&server, &headers(0), &code("hello.world"), json!({}));
+    let found = collector.trace(&trace(0), 21);
+    let tool = found.named("tool");
+    assert_eq!(found.below(found.named("run_code")), ["run", "run", "tool"], "{found:#?}");
+    assert_eq!(found.below(tool), ["run"]);
+    assert_eq!(attributes(tool)["wardian.tool.kind"], "skill");
+    assert_eq!(status(tool), StatusCode::Unset);
+    run(&server, &headers(1), &code("hello.nobody"), json!({}));
+    let found = collector.trace(&trace(1), 15);
+    let tool = found.named("tool");
+    assert_eq!((status(tool), &*attributes(tool)["error.type"]), (StatusCode::Error, "refused"));
+}
+
+#[test]
 fn a_client_that_leaves_ends_its_spans() {
     let collector = Collector::start(Manner::Kind);
     let server = traced(&collector.url(), &[]);

@@ -79,9 +79,13 @@ impl Listing {
             return;
         }
         tool.description = shortened(&tool.description);
-        if self.tools.insert(tool.name.clone(), tool).is_some() {
+        if let Some(other) = self.tools.get_mut(&tool.name) {
+            // The first of them is offered, with what is worse of both.
+            other.is_destructive |= tool.is_destructive;
             self.left_out = self.left_out.saturating_add(1);
+            return;
         }
+        self.tools.insert(tool.name.clone(), tool);
     }
 
     /// Notes that a tool of the server cannot be offered.

@@ -2,6 +2,9 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout;
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
@@ -12,9 +15,15 @@ use crate::sessions::files::SessionFiles;
 use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
-use crate::sessions::views::{InterruptView, SessionView};
+use crate::sessions::views::{InterruptView, SessionView, session_id};
 use wardian_formats::protocol::methods::run_answers::RunAnswers;
 use wardian_stores::tenants::Right;
+
+/// How soon an interrupt that was noted looks whether its cell is running or waits for answers.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// How long an interrupt is noted for at most, if nothing takes it.
+const LONGEST_NOTE: Duration = Duration::from_secs(1);
 
 /// The interface of sessions for the edges.
 pub trait SessionCalls: Send + Sync + 'static {
@@ -165,5 +174,41 @@ impl<S: SessionCalls> SessionCalls for Arc<S> {
         order: NotebookOrder,
     ) -> impl Future<Output = Result<ImportedNotebook, ServiceError>> + Send {
         S::import_notebook(self, caller, text, order)
+    }
+}
+
+impl SessionRoom {
+    /// Interrupts the cell of a session where its call waits for answers, or will wait at once. Returns false
+    /// if no call is in progress, if it ends, or if its cell gets neither to a worker nor to a wait for too
+    /// long.
+    ///
+    /// # Errors
+    ///
+    /// The tenant has no such session, or the store fails.
+    pub(crate) async fn interrupt_call(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<bool, ServiceError> {
+        let (session, runs) = (session_id(id)?, self.open_runs());
+        if runs.interrupt(&session) {
+            return Ok(true);
+        }
+        let Some(mut noted) = runs.calls().note_interrupt(&session) else { return Ok(false) };
+        let until = Instant::now() + LONGEST_NOTE;
+        while Instant::now() < until {
+            if let Ok(is_taken) = timeout(LOOK_AGAIN, noted.taken()).await {
+                return Ok(is_taken);
+            }
+            // The interrupt of a running cell stays noted: it may not notice before it waits.
+            if self.interrupt(caller, id).await?.interrupted {
+                return Ok(true);
+            }
+            if runs.interrupt(&session) {
+                noted.withdraw();
+                return Ok(true);
+            }
+        }
+        Ok(!noted.withdraw())
     }
 }

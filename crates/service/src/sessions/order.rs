@@ -1,5 +1,6 @@
 //! Makes sessions, and carries out the cells that calls of `run_code` ask for.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
-use crate::sessions::asking::open_runs::OpenedRun;
+use crate::sessions::asking::open_runs::{OpenRuns, OpenedRun};
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::rolled_back;
@@ -437,7 +438,11 @@ impl Service {
 
 /// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
 #[derive(Debug)]
-pub(super) struct UnknownSession(Option<(Sessions, SessionObserver, TenantId, SessionId)>);
+pub(super) struct UnknownSession {
+    runs: Arc<OpenRuns>,
+    /// `None` once the caller knows the session.
+    place: Option<(Sessions, SessionObserver, TenantId, SessionId)>,
+}
 
 impl UnknownSession {
     pub(super) fn of(
@@ -446,20 +451,25 @@ impl UnknownSession {
         owner: &TenantId,
         session: &SessionId,
     ) -> Self {
-        Self(Some((store.clone(), room.observer(), owner.clone(), session.clone())))
+        let place = Some((store.clone(), room.observer(), owner.clone(), session.clone()));
+        Self { runs: Arc::clone(room.open_runs()), place }
     }
 
     /// The answer names the session.
     pub(super) fn keep(mut self) {
-        self.0 = None;
+        self.place = None;
     }
 }
 
 impl Drop for UnknownSession {
     fn drop(&mut self) {
         // Without a runtime the server is ending, and the session expires.
-        if let (Some(unknown), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+        if let (Some(unknown), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
             let (store, observer, tenant, id) = unknown;
+            // Somebody else has found it, and its cell goes on in that call.
+            if self.runs.calls().is_going_on(&id) {
+                return;
+            }
             runtime.spawn(async move {
                 match store.close(&tenant, &id).await {
                     Ok(()) => observer.end_alone(SessionEvent::Closed, &tenant, &id),

@@ -81,7 +81,9 @@ fn question_of(AskedRequest { name, arguments, .. }: &AskedRequest) -> String {
     let cut: String = arguments.chars().take(MAX_ARGUMENTS).collect();
     let more = match arguments.chars().count().saturating_sub(MAX_ARGUMENTS) {
         0 => String::new(),
-        more => format!("... and {more} more characters"),
+        more => {
+            format!("... and {more} more characters that are not shown: do not approve them unseen")
+        }
     };
     let name = name.as_deref().unwrap_or_default();
     format!("The program wants to call {name}({cut}{more}). Approve the call?")

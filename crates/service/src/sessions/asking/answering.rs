@@ -87,9 +87,15 @@ impl Service {
         };
         let next = parts.next_part();
         let given = GivenAnswers::all(params.answers.take().unwrap_or_default());
+        drop(parts);
         let until = end_of_wait(store.longest_wait());
         let (given, _charged) = self.decide(caller, (&session, &next), given, until).await?;
-        let answered = self.answer_part(caller, &session, parts, (given, declared)).await?;
+        let answered = if given.has_called() {
+            self.answer_at_last(caller, (&session, &next), (given, declared), until).await?
+        } else {
+            let (mut given, first) = (given, next.next_part());
+            self.answer_part(caller, &session, first, (&mut given, declared)).await?
+        };
         let result = self.go_on_here(caller, &session, &next, answered).await?;
         self.close_after(caller, &session, &order, result).await
     }
@@ -101,7 +107,7 @@ impl Service {
         caller: &Caller,
         session: &StoredSession,
         mut parts: CellParts,
-        (mut given, declared): (GivenAnswers, Option<CalledTools>),
+        (given, declared): (&mut GivenAnswers, Option<CalledTools>),
     ) -> Result<Answered, ServiceError> {
         let store = self.sessions().store()?;
         let planned = self.plan_next(caller, session, &parts).await?;
@@ -109,8 +115,9 @@ impl Service {
         // What one part has needed is free for the next one.
         let caller = &Caller { memory: caller.memory.of_call(), ..caller.clone() };
         self.sessions().held().end_lost(&session.id).await;
-        let held = self.sessions().held().answer(&session.id, &mut given)?;
+        let held = self.sessions().held().answer(&session.id, given)?;
         let turn = if let Some((taken, answers)) = held {
+            given.ensure_used(&session.id)?;
             parts.go_on_in_call(&caller.memory, &taken, answers)?;
             CellTurn::Held(Box::new(taken))
         } else {
@@ -125,14 +132,16 @@ impl Service {
             caller.memory.reserve(ByteCount::from(waiting.asked.len().saturating_mul(COPIES)))?;
             let asked = AskedCell::of_row(session, &waiting)?;
             parts.tools = asked.tools_with(declared);
-            parts.answers = Some(asked.told(waiting.number, &mut given)?);
+            parts.answers = Some(asked.told(waiting.number, given)?);
+            given.ensure_used(&session.id)?;
             parts.follow(&caller.memory, waiting.result.clone())?;
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
             CellTurn::Own(Box::new(turn))
         };
         self.sessions().open_runs().note_over(&session.id);
         parts.tool_calls = [given.ended.as_slice(), given.noted.as_slice()].concat();
-        let ended = EndedCalls { room: self.sessions(), caller, session, calls: given.ended };
+        let calls = given.ended.clone();
+        let ended = EndedCalls { room: self.sessions(), caller, session, calls };
         let answered = self.run_planned_cell(caller, (session, planned), parts, turn).await;
         match &answered {
             // It has not gone on, and is answered once more.

@@ -10,15 +10,13 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
-use crate::sessions::asking::decision::Decision;
-use crate::sessions::asking::server_call::{CUT_OFF, ServerCall, ServerReply};
+use crate::sessions::asking::server_call::{CUT_OFF, ServerCall, ServerReply, ensure_answers};
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
-use wardian_formats::protocol::members::Sort;
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_sessions::{SessionsError, StoredSession, WaitingCell};
 use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
-use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::ids::{Digest, SessionId};
 
 /// What the program gets of a call that was approved when there was no server any more that it could go to.
 const GONE: &str = "the tool is not offered any more";
@@ -45,6 +43,9 @@ pub(crate) struct GivenAnswers {
     pub(crate) ended: Vec<RecordedToolCall>,
     /// Those of them that are noted already, since the gateway has made them itself.
     pub(crate) noted: Vec<RecordedToolCall>,
+    /// What the guest is told, and the numbers of the requests that it is told of: for one that could not go on at
+    /// once.
+    told: Option<(Vec<u32>, JsonText)>,
 }
 
 impl GivenAnswers {
@@ -61,6 +62,23 @@ impl GivenAnswers {
     /// Answers of tools of the operator's servers.
     pub(crate) fn of_servers(replies: Vec<ServerReply>) -> Self {
         Self { replies, ..Self::default() }
+    }
+
+    /// True if tools of servers were called for them.
+    pub(crate) const fn has_called(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
+    /// Refuses to go on with replies of servers to what the cell has not asked: it has gone on in another call.
+    ///
+    /// # Errors
+    ///
+    /// [`SessionsError::AnsweredElsewhere`].
+    pub(crate) fn ensure_used(&self, session: &SessionId) -> Result<(), SessionsError> {
+        if self.replies.is_empty() {
+            return Ok(());
+        }
+        Err(SessionsError::AnsweredElsewhere { session: session.clone() })
     }
 
     /// An interrupt in the place of answers.
@@ -159,6 +177,8 @@ impl AskedCell {
                     let mut request = shown(cell, CallerRequest { number, tool, input });
                     if listed.is_some() {
                         request.kind = AskedKind::Approval;
+                        // Whoever approves it has to see what it is.
+                        request.arguments = request.arguments.take().map(visible);
                     }
                     for_caller.push(request);
                 }
@@ -183,7 +203,18 @@ impl AskedCell {
         cell: u32,
         given: &mut GivenAnswers,
     ) -> Result<JsonText, ServiceError> {
-        if given.is_interrupt { self.interrupted() } else { self.answered(cell, given) }
+        let numbers = || self.requests.iter().map(|item| item.number);
+        if given.is_interrupt {
+            return self.interrupted();
+        }
+        if let Some((of, text)) = &given.told {
+            let is_same = numbers().eq(of.iter().copied());
+            let place = || ParamsError::wrong("answers", "answers to what waits", "others");
+            return if is_same { Ok(text.clone()) } else { Err(place().into()) };
+        }
+        let text = self.answered(cell, given)?;
+        given.told = Some((numbers().collect(), text.clone()));
+        Ok(text)
     }
 
     /// The answers for the guest, one to each request of the cell of this number, or to some of them.
@@ -378,6 +409,33 @@ fn one_line(arguments: JsonText) -> Option<Box<RawValue>> {
     RawValue::from_string(text).ok()
 }
 
+/// The same JSON, with escapes in the place of characters that are not seen, or that change how others are seen.
+fn visible(arguments: Box<RawValue>) -> Box<RawValue> {
+    let is_hidden = |letter: char| {
+        matches!(letter, '\u{7f}'..='\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}'
+            | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{3000}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+    };
+    if !arguments.get().contains(is_hidden) {
+        return arguments;
+    }
+    let mut text = String::with_capacity(arguments.get().len());
+    for letter in arguments.get().chars() {
+        if is_hidden(letter) {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            text.push(letter);
+        }
+    }
+    // Only texts have such characters, so it is JSON still.
+    RawValue::from_string(text).unwrap_or(arguments)
+}
+
 /// One sentence that says what a cell waits for.
 pub(crate) fn summary_of(requests: &[AskedRequest]) -> String {
     let named = requests.iter().filter_map(|request| request.name.as_deref());
@@ -402,29 +460,6 @@ pub(crate) fn summary_of(requests: &[AskedRequest]) -> String {
 /// The id of a request.
 pub(super) fn id_of(cell: u32, number: u32) -> String {
     format!("c{cell}-r{number}")
-}
-
-/// Refuses an answer of the wrong form to a request of this kind.
-pub(super) fn ensure_answers(
-    kind: AskedKind,
-    index: usize,
-    AnswerParam { output, error, .. }: &AnswerParam,
-) -> Result<(), ParamsError> {
-    let place = |member: &str| format!("answers[{index}]{member}");
-    let output = output.as_deref();
-    if output.is_some() && error.is_some() {
-        return Err(ParamsError::wrong(&place(""), "an `output` or an `error`", "both"));
-    }
-    let expected = match kind {
-        AskedKind::Input if output.is_some_and(|output| Sort::of(output) != Sort::Text) => {
-            "a string: the request is for a line of text"
-        }
-        AskedKind::Approval if error.is_none() && Decision::of(output).is_none() => {
-            "`true`, `false` or an object with changed `arguments`: the request is for an approval"
-        }
-        AskedKind::Tool | AskedKind::Input | AskedKind::Approval => return Ok(()),
-    };
-    Err(ParamsError::wrong(&place(".output"), expected, "other JSON"))
 }
 
 const fn kind_of(request: &CallerRequest) -> AskedKind {

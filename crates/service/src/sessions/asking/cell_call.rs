@@ -5,23 +5,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
 
-use crate::caller::Caller;
-use crate::error::ServiceError;
-use crate::sessions::room::SessionRoom;
-use crate::sessions::views::session_id;
 use wardian_vocabulary::ids::SessionId;
-
-/// How soon an interrupt that was noted looks whether its cell is running or waits for answers.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// How long an interrupt is noted for at most, if nothing takes it.
-const LONGEST_NOTE: Duration = Duration::from_secs(1);
 
 /// The calls in which cells are running, by their sessions.
 #[derive(Debug, Default)]
@@ -58,6 +46,11 @@ impl CellCalls {
     pub(crate) fn begin_part(self: &Arc<Self>, session: &SessionId, call: &Arc<CallInProgress>) {
         call.place.get_or_init(|| (Arc::clone(self), session.clone()));
         self.0.lock().insert(session.clone(), Arc::downgrade(call));
+    }
+
+    /// True if the cell of this session goes on in a call.
+    pub(crate) fn is_going_on(&self, session: &SessionId) -> bool {
+        self.0.lock().get(session).is_some_and(|call| call.strong_count() > 0)
     }
 
     /// Notes an interrupt at the call in which the cell of this session goes on; `None` if there is no call.
@@ -102,55 +95,23 @@ impl Drop for CallInProgress {
 
 impl NotedInterrupt {
     /// Waits until the call has taken the interrupt, which is true, or has ended without it.
-    async fn taken(&mut self) -> bool {
+    pub(crate) async fn taken(&mut self) -> bool {
         self.state.wait_for(|state| *state == Interrupt::Taken).await.is_ok()
     }
 
     /// Withdraws the interrupt. Returns false if the call has taken it before.
-    fn withdraw(&self) -> bool {
+    pub(crate) fn withdraw(&self) -> bool {
         let is_withdrawn = self.call.upgrade().is_some_and(|call| call.change(Interrupt::None));
         is_withdrawn || *self.state.borrow() != Interrupt::Taken
     }
 }
 
-impl SessionRoom {
-    /// Interrupts the cell of a session where its call waits for answers, or will wait at once. Returns false
-    /// if no call is in progress, if it ends, or if its cell gets neither to a worker nor to a wait for too
-    /// long.
-    ///
-    /// # Errors
-    ///
-    /// The tenant has no such session, or the store fails.
-    pub(crate) async fn interrupt_call(
-        &self,
-        caller: &Caller,
-        id: &str,
-    ) -> Result<bool, ServiceError> {
-        let (session, runs) = (session_id(id)?, self.open_runs());
-        if runs.interrupt(&session) {
-            return Ok(true);
-        }
-        let Some(mut noted) = runs.calls().note_interrupt(&session) else { return Ok(false) };
-        let until = Instant::now() + LONGEST_NOTE;
-        while Instant::now() < until {
-            if let Ok(is_taken) = timeout(LOOK_AGAIN, noted.taken()).await {
-                return Ok(is_taken);
-            }
-            // The interrupt of a running cell stays noted: it may not notice before it waits.
-            if self.interrupt(caller, id).await?.interrupted {
-                return Ok(true);
-            }
-            if runs.interrupt(&session) {
-                noted.withdraw();
-                return Ok(true);
-            }
-        }
-        Ok(!noted.withdraw())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     fn session(number: u8) -> SessionId {

@@ -2,12 +2,10 @@
 
 use std::mem::take;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::error::ServiceError;
 use crate::sessions::asking::asked::{AskedCell, id_of};
-use crate::sessions::asking::server_call::ServerCall;
+use crate::sessions::asking::called_tools::KnownTools;
+use crate::sessions::asking::server_call::{Decision, ServerCall};
 use wardian_formats::job::session::asking::{JsonText, ToolRequest};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind};
 use wardian_formats::protocol::params_error::ParamsError;
@@ -16,31 +14,25 @@ use wardian_vocabulary::ids::Digest;
 /// What the program gets of a call that its caller has not approved.
 const NOT_APPROVED: &str = "the call was not approved";
 
-/// The decision about one call.
-#[derive(Debug)]
-pub(super) enum Decision {
-    No,
-    Yes,
-    /// Yes, with other arguments.
-    Changed(Box<RawValue>),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChangedCall {
-    arguments: Box<RawValue>,
-}
-
-impl Decision {
-    /// The decision that this output of an answer is; `None` if it is something else.
-    pub(super) fn of(output: Option<&RawValue>) -> Option<Self> {
-        match output?.get() {
-            "true" => Some(Self::Yes),
-            "false" => Some(Self::No),
-            changed => {
-                let changed: ChangedCall = serde_json::from_str(changed).ok()?;
-                Some(Self::Changed(changed.arguments))
-            }
+/// Refuses an approval with changed arguments that do not fit the tool.
+///
+/// # Errors
+///
+/// What is wrong with them.
+pub(super) fn ensure_changed_fits(
+    name: &str,
+    index: usize,
+    AnswerParam { output, error, .. }: &AnswerParam,
+    known: &KnownTools,
+) -> Result<(), ParamsError> {
+    let decision = Decision::of(output.as_deref()).filter(|_| error.is_none());
+    let Some(Decision::Changed(arguments)) = decision else { return Ok(()) };
+    let call = ToolRequest { name: name.to_owned(), arguments: JsonText::new(arguments) };
+    match known.fault_of(&call).unwrap_or_else(Some) {
+        None => Ok(()),
+        Some(fault) => {
+            let place = format!("answers[{index}].output.arguments");
+            Err(ParamsError::wrong(&place, "arguments that fit the tool", fault))
         }
     }
 }
@@ -105,9 +97,10 @@ impl DecidedCell {
         &mut self,
         index: usize,
         number: u32,
-        AnswerParam { output, error, .. }: &AnswerParam,
+        answer: &AnswerParam,
         by: &str,
     ) -> Result<(), ServiceError> {
+        let AnswerParam { output, error, .. } = answer;
         let (id, known) = (id_of(self.cell, number), &self.asked.tools);
         let item = self.asked.requests.iter_mut().find(|item| item.number == number);
         let Some(item) = item else { return Ok(()) };
@@ -137,12 +130,9 @@ impl DecidedCell {
         if item.fault.is_some() {
             return Ok(());
         }
+        ensure_changed_fits(&name, index, answer, known)?;
         let listed = known.listed(&name);
         let call = ToolRequest { name, arguments };
-        if let Some(fault) = known.fault_of(&call).unwrap_or_else(Some) {
-            let place = format!("answers[{index}].output.arguments");
-            return Err(ParamsError::wrong(&place, "arguments that fit the tool", fault).into());
-        }
         if let Some(listed) = listed {
             let approved_by = Some(by.to_owned());
             self.approved.push(ServerCall { number, id, listed, call, approved_by });
@@ -154,6 +144,7 @@ impl DecidedCell {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use serde_json::value::RawValue;
 
     use super::*;
     use crate::sessions::asking::called_tools::CalledTools;

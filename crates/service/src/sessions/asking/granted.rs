@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::timeout_at;
 
@@ -25,10 +25,12 @@ use wardian_formats::protocol::methods::execution::{
 use wardian_formats::protocol::{MethodCall, MethodResult};
 use wardian_formats::skill::manifest::tool_pattern::ToolGlob;
 use wardian_skills::registry::RegistryError;
+use wardian_stores::blobs::BlobPart;
 use wardian_stores::tenants::Right;
 use wardian_tools::{OfferedTool, RunTools};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{BlobId, Digest, RunId};
+use wardian_vocabulary::units::ByteCount;
 
 /// The tool that executes skills.
 pub(crate) const EXECUTE_SKILL: &str = "execute_skill";
@@ -38,6 +40,9 @@ const MAX_NESTING: u8 = 3;
 
 /// Most skills that one call of a program executes.
 const MAX_EXECUTED: u32 = 100;
+
+/// Longest output of a skill that a program gets: as of other tools.
+const MAX_WHOLE: ByteCount = ByteCount::mebibytes(1);
 
 const DESCRIPTION: &str =
     "Executes a skill in a sandbox of its own, with the permissions and packages of the skill.";
@@ -106,8 +111,6 @@ impl RunSkills {
 #[derive(Serialize)]
 struct SkillValue<'a> {
     output: Option<&'a RawValue>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    output_truncated: bool,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     output_blobs: &'a [BlobId],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -142,7 +145,11 @@ pub(crate) fn execute(
                 value: Err("the skill was stopped: it has taken too long".to_owned()),
                 is_refused: false,
             },
-            Ok(Err(error)) => ExecutedSkill::refused(&CauseChain(&error)),
+            Ok(Err(error)) => ExecutedSkill {
+                // What may have been executed is no refusal.
+                is_refused: !matches!(error, ServiceError::AfterRun(_)),
+                ..ExecutedSkill::refused(&CauseChain(&error))
+            },
             Ok(Ok(MethodResult::Run(run))) => ended(&service, &caller, *run).await,
             Ok(Ok(_)) => ExecutedSkill::refused(&"the skill has no result"),
         }
@@ -179,14 +186,53 @@ fn params_of(
     Ok(params)
 }
 
+/// The whole output of a skill in whose result this stands in its place.
+async fn whole_output(
+    service: &Service,
+    caller: &Caller,
+    stand_in: &RawValue,
+) -> Result<Option<Box<RawValue>>, String> {
+    let lost = |reason: &str| format!("the output of the skill {reason}");
+    let stored: StoredOutput =
+        serde_json::from_str(stand_in.get()).map_err(|_other_form| lost("is somewhere else"))?;
+    let id = stored.blob_id;
+    if stored.size_bytes > MAX_WHOLE.as_u64() {
+        return Err(lost(&format!("has {} bytes, and is the blob {id}", stored.size_bytes)));
+    }
+    let reserved = caller.memory.reserve(ByteCount::bytes(stored.size_bytes.saturating_mul(3)));
+    reserved.map_err(|full| lost(&format!("is the blob {id}: {full}")))?;
+    let blobs = &service.discovery().blobs().store;
+    let window = blobs.read(&caller.tenant, &id, BlobPart::Head, MAX_WHOLE).await;
+    let text = window.ok().and_then(|window| String::from_utf8(window.bytes).ok());
+    let whole = text.and_then(|text| RawValue::from_string(text).ok());
+    whole.map(Some).ok_or_else(|| lost(&format!("is the blob {id}, which cannot be read")))
+}
+
+/// What stands in the place of a long output, as far as it is read here.
+#[derive(Deserialize)]
+struct StoredOutput {
+    blob_id: BlobId,
+    size_bytes: u64,
+}
+
 /// What a program gets of the result of a skill.
 async fn ended(service: &Service, caller: &Caller, run: RunResult) -> ExecutedSkill {
     let RunResult { run_id, status, output, error, output_truncated, .. } = &run;
+    let whole = match output.as_deref().filter(|_| *output_truncated) {
+        Some(stand_in) => whole_output(service, caller, stand_in).await,
+        None => Ok(None),
+    };
     let value = match status {
         RunStatus::Completed => {
+            let whole = match &whole {
+                Ok(whole) => whole.as_deref(),
+                Err(reason) => {
+                    let (run, value) = (Some(run_id.clone()), Err(reason.clone()));
+                    return ExecutedSkill { run, value, is_refused: false };
+                }
+            };
             let value = SkillValue {
-                output: output.as_deref(),
-                output_truncated: *output_truncated,
+                output: whole.or(output.as_deref()),
                 output_blobs: &run.output_blobs,
                 files: &run.files,
                 logs_preview: &run.logs_preview,

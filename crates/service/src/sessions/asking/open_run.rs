@@ -17,6 +17,8 @@ use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::sessions::asking::asked;
 use crate::sessions::asking::called_tools::KnownTools;
+use crate::sessions::asking::decision::ensure_changed_fits;
+use crate::sessions::asking::server_call::ensure_answers;
 use wardian_formats::job::session::asking::{CallerRequest, MAX_ROUND};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
@@ -65,7 +67,8 @@ pub(crate) enum Signal {
 /// How far a request is.
 #[derive(Debug)]
 enum RequestState {
-    Open(AskedKind),
+    /// The name of the tool that it calls, if it does.
+    Open(AskedKind, Option<String>),
     /// Its answer has this digest.
     Answered(Digest),
 }
@@ -188,7 +191,7 @@ impl OpenRun {
                 continue;
             }
             let Ok(text) = serde_json::to_string(&told) else { continue };
-            let open = RequestState::Open(request.kind);
+            let open = RequestState::Open(request.kind, request.name.clone());
             // Before the caller hears of it: the answer may come at once.
             self.state.lock().requests.insert(request.id.clone(), open);
             listener.ask(text.into());
@@ -209,6 +212,7 @@ impl OpenRun {
         answers: Vec<AnswerParam>,
         memory: &CallMemory,
     ) -> Result<RunAnswersView, ServiceError> {
+        let tools = self.cell.lock().as_ref().map(|(_, tools)| tools.clone()).unwrap_or_default();
         let mut state = self.state.lock();
         let mut new: BTreeMap<String, Digest> = BTreeMap::new();
         let mut view =
@@ -217,7 +221,8 @@ impl OpenRun {
         for (index, answer) in answers.into_iter().enumerate() {
             let digest = digest_of(&answer);
             let known = new.get(&answer.id).copied();
-            let known = known.map_or_else(|| state.fitting(index, &answer), |one| Ok(Some(one)))?;
+            let fitting = || state.fitting(index, &answer, &tools);
+            let known = known.map_or_else(fitting, |one| Ok(Some(one)))?;
             match known {
                 Some(before) if before == digest => view.repeated.push(answer.id),
                 Some(_other) => {
@@ -250,11 +255,16 @@ impl OpenRun {
 
 impl OpenState {
     /// The digest of the answer that a request has. `None` if it is open and this is an answer to it.
-    fn fitting(&self, index: usize, answer: &AnswerParam) -> Result<Option<Digest>, ParamsError> {
+    fn fitting(
+        &self,
+        index: usize,
+        answer: &AnswerParam,
+        tools: &KnownTools,
+    ) -> Result<Option<Digest>, ParamsError> {
         let id = &answer.id;
-        let kind = match self.requests.get(id) {
+        let (kind, name) = match self.requests.get(id) {
             Some(RequestState::Answered(digest)) => return Ok(Some(*digest)),
-            Some(RequestState::Open(kind)) => *kind,
+            Some(RequestState::Open(kind, name)) => (*kind, name.as_deref()),
             None => {
                 let expected = "the id of a request of this run";
                 let found: String = id.chars().take(40).collect();
@@ -262,7 +272,10 @@ impl OpenState {
                 return Err(ParamsError::wrong(&format!("answers[{index}].id"), expected, found));
             }
         };
-        asked::ensure_answers(kind, index, answer)?;
+        ensure_answers(kind, index, answer)?;
+        if let (AskedKind::Approval, Some(name)) = (kind, name) {
+            ensure_changed_fits(name, index, answer, tools)?;
+        }
         Ok(None)
     }
 }

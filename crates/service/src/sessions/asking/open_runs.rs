@@ -22,7 +22,7 @@ use wardian_vocabulary::ids::{RunId, SessionId, TenantId};
 pub(crate) struct OpenRuns {
     runs: Mutex<HashMap<RunId, Arc<OpenRun>>>,
     /// Those that wait for answers, by the sessions of their cells.
-    waiting: Mutex<HashMap<SessionId, Arc<OpenRun>>>,
+    waiting: Mutex<HashMap<SessionId, Vec<Arc<OpenRun>>>>,
     /// The calls in which cells are running.
     calls: Arc<CellCalls>,
 }
@@ -115,7 +115,7 @@ impl OpenRuns {
         place.end()
     }
 
-    /// Interrupts the call that waits for answers to a cell of this session. Returns false if there is none.
+    /// Interrupts the calls that wait for answers to a cell of this session. Returns false if there are none.
     pub(crate) fn interrupt(&self, session: &SessionId) -> bool {
         self.signal(session, Signal::Interrupt)
     }
@@ -125,16 +125,16 @@ impl OpenRuns {
         &self.calls
     }
 
-    /// Tells the call that waits for answers to a cell of this session, if there is one, that the cell does
-    /// not wait for them any more.
+    /// Tells the calls that wait for answers to a cell of this session that the cell does not wait for them
+    /// any more.
     pub(crate) fn note_over(&self, session: &SessionId) {
         self.signal(session, Signal::Over);
     }
 
     fn signal(&self, session: &SessionId, signal: Signal) -> bool {
         let waiting = self.waiting.lock();
-        let Some(run) = waiting.get(session) else { return false };
-        run.signal(signal);
+        let Some(runs) = waiting.get(session) else { return false };
+        runs.iter().for_each(|run| run.signal(signal));
         true
     }
 }
@@ -149,7 +149,8 @@ struct WaitingPlace<'a> {
 impl<'a> WaitingPlace<'a> {
     fn of(runs: &'a OpenRuns, session: &'a SessionId, run: &'a Arc<OpenRun>) -> Self {
         run.take_signal();
-        runs.waiting.lock().insert(session.clone(), Arc::clone(run));
+        // Another call may wait for answers to the same cell.
+        runs.waiting.lock().entry(session.clone()).or_default().push(Arc::clone(run));
         Self { runs, session, run }
     }
 
@@ -164,8 +165,11 @@ impl<'a> WaitingPlace<'a> {
 impl Drop for WaitingPlace<'_> {
     fn drop(&mut self) {
         let mut waiting = self.runs.waiting.lock();
-        if waiting.get(self.session).is_some_and(|run| Arc::ptr_eq(run, self.run)) {
-            waiting.remove(self.session);
+        if let Some(runs) = waiting.get_mut(self.session) {
+            runs.retain(|run| !Arc::ptr_eq(run, self.run));
+            if runs.is_empty() {
+                waiting.remove(self.session);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::select;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -14,11 +14,12 @@ use crate::run::execute::log_stream::LogListener;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
 use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
+use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::asking::decision::DecidedCell;
 use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::asking::open_runs::{AnswersAwaited, OpenedRun};
 use crate::sessions::asking::server_call::ServerCall;
-use crate::sessions::asking::server_tools::ServersAsked;
+use crate::sessions::asking::server_tools::{ServersAsked, span_of_tool};
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::of_one_call;
 use crate::sessions::held::late_answers::{not_waiting, until_over};
@@ -46,6 +47,10 @@ enum NextStep {
     /// It has gone on alone for too long.
     GiveUp,
 }
+
+/// How soon a cell is let go on again that the full server has refused, and how late at most.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Who has approved a call where callers need no credentials.
 const ANONYMOUS: &str = "anonymous";
@@ -102,12 +107,41 @@ impl Service {
                     return Ok(of_one_call(result, ended, is_program));
                 }
             };
-            let answered = self.answer_part(caller, session, next.next_part(), (given, None));
+            let place = (session, next);
+            let answered = self.answer_at_last(caller, place, (given, None), rounds.until);
             let answered = Box::pin(answered).await?;
             server_calls = answered.server_calls;
             result = of_one_call(result, answered.result, is_program);
         }
         Ok(result)
+    }
+
+    /// As [`Self::answer_part`], in a call that has executed something before. Where the server is full it waits: the
+    /// cell has not gone on, and nobody may believe that nothing was executed.
+    pub(super) async fn answer_at_last(
+        &self,
+        caller: &Caller,
+        (session, next): (&StoredSession, &CellParts),
+        (mut given, declared): (GivenAnswers, Option<CalledTools>),
+        until: Instant,
+    ) -> Result<Answered, ServiceError> {
+        let mut pause = SHORTEST_PAUSE;
+        loop {
+            let part = (&mut given, declared.clone());
+            let answered = self.answer_part(caller, session, next.next_part(), part);
+            match Box::pin(answered).await {
+                Err(full) if full.retry_after().is_some() => {
+                    if Instant::now() >= until {
+                        return Err(ServiceError::AfterRun(Box::new(full)));
+                    }
+                }
+                answered => return answered,
+            }
+            select! {
+                () = sleep(pause) => pause = pause.saturating_mul(2).min(LONGEST_PAUSE),
+                () = self.sessions().held().lost(&session.id) => {}
+            }
+        }
     }
 
     /// The next step of a cell that waits for its caller and for these calls of tools of servers.
@@ -186,6 +220,8 @@ impl Service {
         let Some(DecidedCell { cell, approved, noted, .. }) = decided else {
             return Ok((given, Vec::new()));
         };
+        // Others that wait for answers to it would wait for what is not theirs any more.
+        self.sessions().open_runs().note_over(&session.id);
         for call in &noted {
             self.sessions().observer().note_decision(caller, &session.id, call);
         }
@@ -236,11 +272,16 @@ impl Service {
         let (room, id, cell) = (self.sessions(), &session.id, at.as_ref().map(|at| at.cell));
         let (store, is_held) = (room.store()?, room.held().number_of(id).is_some());
         let longest = wait_here(store.longest_wait());
-        Ok(select! {
+        let mut span = span_of_tool(caller, "caller");
+        let awaited = select! {
             awaited = room.open_runs().answers_to(id, open, requests, longest) => awaited,
             () = room.held().lost(id) => AnswersAwaited::Over,
             () = until_over(store, &caller.tenant, id, cell), if !is_held => AnswersAwaited::Over,
-        })
+        };
+        if matches!(awaited, AnswersAwaited::Answers(..)) {
+            span.succeed();
+        }
+        Ok(awaited)
     }
 
     /// The error for a call whose cell does not wait for its answers any more.

@@ -2,7 +2,13 @@
 
 use std::fmt;
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use wardian_formats::job::session::asking::{JsonText, ToolRequest};
+use wardian_formats::protocol::members::Sort;
+use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind};
+use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
 use wardian_tools::{ServedCallEnd, ToolAnswer, ToolError};
 use wardian_vocabulary::ids::{Digest, RunId};
@@ -144,6 +150,58 @@ impl BegunCall {
         let Self { id, tool, arguments, approved_by, .. } = self.clone();
         RecordedToolCall { id, tool, arguments, result, end, approved_by, run_id: None }
     }
+}
+
+/// The decision about one call.
+#[derive(Debug)]
+pub(super) enum Decision {
+    No,
+    Yes,
+    /// Yes, with other arguments.
+    Changed(Box<RawValue>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangedCall {
+    arguments: Box<RawValue>,
+}
+
+impl Decision {
+    /// The decision that this output of an answer is; `None` if it is something else.
+    pub(super) fn of(output: Option<&RawValue>) -> Option<Self> {
+        match output?.get() {
+            "true" => Some(Self::Yes),
+            "false" => Some(Self::No),
+            changed => {
+                let changed: ChangedCall = serde_json::from_str(changed).ok()?;
+                Some(Self::Changed(changed.arguments))
+            }
+        }
+    }
+}
+
+/// Refuses an answer of the wrong form to a request of this kind.
+pub(super) fn ensure_answers(
+    kind: AskedKind,
+    index: usize,
+    AnswerParam { output, error, .. }: &AnswerParam,
+) -> Result<(), ParamsError> {
+    let place = |member: &str| format!("answers[{index}]{member}");
+    let output = output.as_deref();
+    if output.is_some() && error.is_some() {
+        return Err(ParamsError::wrong(&place(""), "an `output` or an `error`", "both"));
+    }
+    let expected = match kind {
+        AskedKind::Input if output.is_some_and(|output| Sort::of(output) != Sort::Text) => {
+            "a string: the request is for a line of text"
+        }
+        AskedKind::Approval if error.is_none() && Decision::of(output).is_none() => {
+            "`true`, `false` or an object with changed `arguments`: the request is for an approval"
+        }
+        AskedKind::Tool | AskedKind::Input | AskedKind::Approval => return Ok(()),
+    };
+    Err(ParamsError::wrong(&place(".output"), expected, "other JSON"))
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ use wardian_formats::protocol::methods::execution::{
     ExecuteSkillParams, ReproducibleParam, RunCodeParams,
 };
 use wardian_sessions::StoredSession;
+use wardian_stores::records::ToolCallEnd;
+use wardian_telemetry::traces::{OpenSpan, SpanName};
 use wardian_tools::{OfferedTools, RunTools, ToolApproval, ToolCallOrder, ToolError, ToolGrants};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::TenantId;
@@ -225,6 +227,14 @@ fn offered<'a>(
     Box::pin(tools.offered(until, memory))
 }
 
+/// The span of a wait for tools of this kind. It ends as cancelled unless it is said to end otherwise.
+pub(super) fn span_of_tool(caller: &Caller, kind: &'static str) -> OpenSpan {
+    let mut span = caller.trace.begin(SpanName::of("tool"));
+    span.set("wardian.tool.kind", kind);
+    span.fail("cancelled");
+    span
+}
+
 /// Makes calls of tools, all at once. Each has an answer when this is done.
 async fn replies_of(
     service: &Arc<Service>,
@@ -239,16 +249,23 @@ async fn replies_of(
         let skills = granted.skills.clone().filter(|_| call.call.name == EXECUTE_SKILL);
         let servers = granted.servers.clone();
         let (service, caller) = (Arc::clone(service), caller.clone());
+        let kind = if skills.is_some() { "skill" } else { "server" };
+        let mut span = span_of_tool(&caller, kind);
         let task = async move {
             let reply = match skills {
                 Some(skills) => {
                     let arguments = call.call.arguments.clone();
-                    let child = Caller { memory: memory.of_call(), ..caller };
+                    let trace = span.scope().clone();
+                    let child = Caller { memory: memory.of_call(), trace, ..caller };
                     let executed = execute(service, child, skills, arguments, until).await;
                     reply_of_skill(&call, executed, &memory)
                 }
                 None => Box::pin(reply_to(servers.as_deref(), &call, until, &memory)).await,
             };
+            match reply.recorded.end {
+                ToolCallEnd::Answered => span.succeed(),
+                end => span.fail(end.name()),
+            }
             (reply, memory)
         };
         tasks.spawn(task.in_current_span());
