@@ -44,7 +44,7 @@ export interface CallerFunctions {
   approve?: Approve | undefined;
 }
 
-/** An answer that there is no output, in these words alone. */
+/** Thrown instead of giving an output. Its message is the error that the program gets. */
 class Refusal extends Error {}
 
 /** Outputs by the ids of requests. An `Error` is the answer that there is none. */

@@ -70,6 +70,12 @@ impl Listing {
 
     /// Adds a tool. One that has no usable name or schema, or a name twice, is left out.
     pub(crate) fn add(&mut self, mut tool: ToolDefinition) {
+        if let Some(other) = self.tools.get_mut(&tool.name) {
+            // The first of them is offered, and needs an approval if one of them does.
+            other.is_destructive |= tool.is_destructive;
+            self.left_out = self.left_out.saturating_add(1);
+            return;
+        }
         let is_named = is_tool_name(&tool.name) && tool.name.len() <= MAX_OWN_NAME;
         let schema = tool.input_schema.get();
         let is_schema = schema.len() <= MAX_SCHEMA
@@ -79,12 +85,6 @@ impl Listing {
             return;
         }
         tool.description = shortened(&tool.description);
-        if let Some(other) = self.tools.get_mut(&tool.name) {
-            // The first of them is offered, with what is worse of both.
-            other.is_destructive |= tool.is_destructive;
-            self.left_out = self.left_out.saturating_add(1);
-            return;
-        }
         self.tools.insert(tool.name.clone(), tool);
     }
 
@@ -156,6 +156,16 @@ mod tests {
             listing.add(tool(name, "", "{}"));
         }
         assert_eq!((listing.tools().count(), listing.left_out()), (2, 7));
+    }
+
+    #[test]
+    fn of_two_tools_with_one_name_the_worse_one_counts() {
+        let mut listing = Listing::new(1);
+        listing.add(tool("a", "first", "{}"));
+        listing.add(ToolDefinition { is_destructive: true, ..tool("a", "second", "[]") });
+        let found = listing.find("a").unwrap();
+        assert_eq!((found.description.as_str(), found.is_destructive), ("first", true));
+        assert_eq!(listing.left_out(), 1);
     }
 
     #[test]

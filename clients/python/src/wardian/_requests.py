@@ -26,7 +26,7 @@ NO_APPROVE = "the caller of the program gave no `approve`"
 
 
 class Refusal(Exception):
-    """An answer that there is no output, in these words alone."""
+    """Raised instead of giving an output. Its message is the error that the program gets."""
 
 
 def refuses(name: str, arguments: dict[str, Any]) -> str:

@@ -512,6 +512,14 @@ mod tests {
     }
 
     #[test]
+    fn an_approval_shows_characters_that_are_not_seen() {
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let hidden = visible(raw("{\"a\":\"x\u{202e}gnp\u{e0041}é\"}"));
+        assert_eq!(hidden.get(), r#"{"a":"x\u202egnp\udb40\udc41é"}"#);
+        assert_eq!(visible(raw(r#"{"a":"é"}"#)).get(), r#"{"a":"é"}"#);
+    }
+
+    #[test]
     fn a_row_is_read_as_it_was_written() {
         let text = serde_json::to_string(&asked()).unwrap();
         let digest = Digest::of(br#"{"a":1}"#);
