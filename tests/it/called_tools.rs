@@ -147,6 +147,8 @@ pub(crate) struct Reading<'a> {
     client: &'a Client,
     events: Events,
     run: String,
+    /// The response, if it was read.
+    last: Option<Value>,
 }
 
 impl<'a> Reading<'a> {
@@ -164,7 +166,7 @@ impl<'a> Reading<'a> {
         let mut params = json!({"language": "python", "code": code, "tools": tools()});
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let events = Events::of(server, "run_code", &params);
-        Self { client, events, run: String::new() }
+        Self { client, events, run: String::new(), last: None }
     }
 
     /// The id of the next request, which comes after this output.
@@ -184,6 +186,18 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// The id of the next request; `None` at the end of the events before the response.
+    fn request_or_end(&mut self) -> Option<String> {
+        let event = self.events.event().unwrap();
+        if event.name == "response" {
+            self.last = Some(event.data);
+            return None;
+        }
+        assert_eq!(event.name, "request", "{}", event.data);
+        event.data["run_id"].as_str().unwrap().clone_into(&mut self.run);
+        Some(event.data["id"].as_str().unwrap().to_owned())
+    }
+
     pub(crate) fn answer(&self, answers: Value) -> (u16, Value) {
         let body = json!({"answers": answers});
         let answer = self.client.post_json(&format!("/v1/runs/{}/answers", self.run), &body);
@@ -196,6 +210,9 @@ impl<'a> Reading<'a> {
 
     /// The response, which may be an error.
     pub(crate) fn end(mut self) -> Value {
+        if let Some(last) = self.last.take() {
+            return last;
+        }
         let last = std::iter::from_fn(|| self.events.event()).last().unwrap();
         assert_eq!(last.name, "response", "{}", last.data);
         last.data
@@ -261,6 +278,57 @@ fn a_function_that_waits_is_answered_while_its_call_goes_on() {
         (&output(&ended)["result"], &ended["session"]["state"]),
         (&json!(5), &json!("kept"))
     );
+}
+
+#[test]
+fn answers_that_come_at_once_take_no_time_of_the_run() {
+    let client = TestServer::shared().client();
+    let code = "import time, tools\nbegan = time.monotonic()\nfor n in range(400):\n    \
+                assert await tools.mail(n=n) == n\nprint(time.monotonic() - began)\nn";
+    // As a whole the answers take longer than the run may.
+    let mut reading = Reading::begin(&client, code, &json!({"timeout_ms": 1000}));
+    for number in 0..400 {
+        let id = reading.request("");
+        std::thread::park_timeout(Duration::from_millis(if number % 100 == 50 { 60 } else { 4 }));
+        assert_eq!(reading.answer(json!([{"id": id, "output": number}])).0, 200);
+    }
+    let run = reading.run.clone();
+    let ended = reading.response();
+    assert_eq!(output(&ended)["result"], 399);
+    let passed: f64 = ended["logs_preview"].as_str().unwrap().trim().parse().unwrap();
+    assert!(passed < 3.0, "the clock of the program went on for {passed} s");
+    // Each part has a record of its own with the calls that ended in it.
+    let record = client.get(&format!("/v1/runs/{run}?wait_ms=9000")).json();
+    let calls = record["tool_calls"].as_array().unwrap();
+    assert!((40..=51).contains(&calls.len()), "{}", calls.len());
+    assert_eq!((&calls[0]["id"], &calls[0]["end"]), (&json!("c1-r1"), &json!("answered")));
+}
+
+#[test]
+fn an_interrupt_in_a_short_wait_is_raised_where_the_program_waits() {
+    let client = TestServer::shared().client();
+    let first = client.run_with("import tools\nn = 1", json!({"session": "new"}));
+    let id = first["session"]["id"].as_str().unwrap();
+    let code = "for n in range(100_000):\n    try:\n        await tools.mail(n=n)\n    \
+                except KeyboardInterrupt:\n        break\nn >= 20, await tools.mail(n=-1)";
+    let mut reading = Reading::begin(&client, code, &json!({"session": id}));
+    let mut interrupted = None;
+    let mut number = 0;
+    let ended = loop {
+        let Some(id_of_request) = reading.request_or_end() else { break reading.response() };
+        number += 1;
+        if number == 20 {
+            let (server, path) = (TestServer::shared(), format!("/v1/sessions/{id}/interrupt"));
+            interrupted = Some(std::thread::spawn(move || {
+                server.client().post_json(&path, &json!({})).json()
+            }));
+        }
+        // Late answers are refused once the program waits no more for them.
+        reading.answer(json!([{"id": id_of_request, "output": 5}]));
+    };
+    assert_eq!(interrupted.unwrap().join().unwrap()["interrupted"], true);
+    assert_eq!(output(&ended)["result"], json!([true, 5]), "{ended:#}");
+    assert_eq!(ended["session"]["state"], "kept");
 }
 
 #[test]

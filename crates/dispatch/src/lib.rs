@@ -38,13 +38,13 @@ mod isolation;
 mod packs;
 mod pool;
 mod report;
+mod run_host;
 mod scheduler;
 mod supervisor;
 #[cfg(test)]
 mod tests;
 mod worker;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,23 +60,20 @@ pub(crate) use crate::isolation::WorkerOwner;
 pub use crate::packs::{CheckedPack, NotParked, PackContent};
 pub use crate::pool::{Pool, memory_of};
 pub use crate::report::{Counters, PoolReport};
+pub use crate::run_host::{RunHost, RunStage};
 pub use crate::supervisor::cgroups::WorkerCgroups;
 pub use crate::supervisor::spawner::WorkerCommand;
 pub use crate::worker::attachments::AttachmentLimits;
 pub use crate::worker::id::WorkerId;
-pub use crate::worker::outcome_check::check_outcome;
 pub use crate::worker::payload::CheckedPayload;
+pub use crate::worker::turn::outcome_check::check_outcome;
 
 use wardian_formats::job::attachment::AttachmentKey;
 use wardian_formats::job::host::HostTime;
 use wardian_formats::job::image::ImageContent;
 use wardian_formats::job::layer::LayerContent;
-use wardian_formats::job::message::Refusal;
-use wardian_formats::job::network::{NetworkReply, NetworkRequest};
-use wardian_formats::job::outcome::{LogChunk, RunOutcome};
+use wardian_formats::job::outcome::RunOutcome;
 use wardian_formats::job::{Setup, Turn};
-use wardian_vocabulary::ids::BlobId;
-use wardian_vocabulary::units::ByteCount;
 
 /// A run: a guest, and its only turn.
 #[derive(Debug)]
@@ -110,66 +107,6 @@ impl GuestSpec {
         let layers = self.layers.iter().map(LayerContent::key);
         skills.chain(layers).chain(blobs).chain([self.image.key()]).collect()
     }
-}
-
-/// The host of one run in the gateway: answers the guest's requests.
-///
-/// The time of an answer is accounted by the kind of the request: see
-/// [`RequestKind`](wardian_formats::job::host::RequestKind). An answer that comes too late is dropped, and
-/// the guest sees a `TimeoutError`.
-pub trait RunHost: Send {
-    /// Stores a blob. The kind and the content are the guest's and unchecked.
-    ///
-    /// # Errors
-    ///
-    /// The refusal; the guest sees it as an exception.
-    fn write_blob(
-        &mut self,
-        kind: &str,
-        content: CheckedPayload,
-    ) -> impl Future<Output = Result<BlobId, Refusal>> + Send;
-
-    /// Waits until an output of this size may be read. The worker gets no other run meanwhile,
-    /// because unread outputs would fill the memory.
-    fn make_room(&mut self, output: ByteCount) -> impl Future<Output = ()> + Send {
-        let _no_bound = output;
-        std::future::ready(())
-    }
-
-    /// Asks the network. The request is the guest's and unchecked but for its form. A wait of it
-    /// counts against the run.
-    fn ask_network(
-        &mut self,
-        request: NetworkRequest<'_>,
-    ) -> impl Future<Output = NetworkReply> + Send {
-        drop(request);
-        std::future::ready(NetworkReply::no_network())
-    }
-
-    /// Learns how far the run is. After the loss of a worker a run may wait once more.
-    fn note_stage(&mut self, stage: RunStage) {
-        let _nobody_asks = stage;
-    }
-
-    /// The longest wait for a worker; `None` for that of the pool's configuration.
-    fn longest_wait(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Receives the output of the program while it is printed, if the run is streamed. The text is
-    /// the guest's and unchecked.
-    fn hear(&mut self, printed: LogChunk) {
-        drop(printed);
-    }
-}
-
-/// How far a run is that was admitted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunStage {
-    /// It waits for a worker.
-    Queued,
-    /// It has a worker.
-    Running,
 }
 
 /// The end of a run.

@@ -25,7 +25,7 @@ use crate::scheduler::shared::Scheduler;
 use crate::scheduler::watch::watch_runs;
 use crate::supervisor::spawner::{WorkerCommand, WorkerSpawner};
 use crate::supervisor::supervise::Supervisor;
-use crate::worker::run_clock::Patience;
+use crate::worker::turn::run_clock::Patience;
 use crate::{FinishedRun, GuestSpec, Job, RunHost};
 use wardian_formats::job::limits::RunLimits;
 use wardian_vocabulary::ids::TenantId;

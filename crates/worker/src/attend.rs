@@ -147,6 +147,7 @@ pub fn attend<R: Runner>(channel: Channel, runner: &mut R) -> Result<(), WorkerE
             | ToWorker::Run(..)
             | ToWorker::BlobStored { .. }
             | ToWorker::NetworkAnswered
+            | ToWorker::CallerAnswered
             | ToWorker::Refused(_) => return Err(WorkerError::Unexpected),
         }
     }

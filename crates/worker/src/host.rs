@@ -169,6 +169,7 @@ impl ChannelHost {
         match answer? {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
             Some((ToWorker::NetworkAnswered, Payload::Inline(reply))) => Ok(Answer::Network(reply)),
+            Some((ToWorker::CallerAnswered, Payload::Inline(reply))) => Ok(Answer::Caller(reply)),
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
             // The gateway ignores requests after its `Cancel`, so no other answer follows.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),
@@ -258,6 +259,17 @@ impl Host for ChannelHost {
         }
     }
 
+    fn ask_caller(&mut self, requests: &[u8]) -> Result<Vec<u8>, Refusal> {
+        if !self.is_open() {
+            return Err(cancelled());
+        }
+        let size = ByteCount::from(requests.len()).as_u64();
+        match self.granted(&FromWorker::AskCaller, size, &mut &*requests)? {
+            Answer::Caller(reply) => Ok(reply),
+            _ => Err(self.broken(ChannelError::Gone)),
+        }
+    }
+
     fn can_hold(&self) -> bool {
         self.cell.is_some() && self.is_open()
     }
@@ -328,6 +340,7 @@ fn next_turn(channel: &mut Channel, cell: &OpenCell) -> Result<Option<Box<Turn>>
 enum Answer {
     Stored(BlobId),
     Network(Vec<u8>),
+    Caller(Vec<u8>),
     Refused(Refusal),
     Cancelled,
 }
@@ -410,6 +423,23 @@ mod tests {
         let is_cancelled = ChannelHost::new(&channel).is_cancelled();
         drop(gateway);
         assert!(is_cancelled(), "the gateway is gone");
+    }
+
+    #[test]
+    fn the_caller_is_asked_through_the_gateway() {
+        let (channel, mut gateway) = connected();
+        let mut host = ChannelHost::new(&channel);
+        let reply = frame::encode(&ToWorker::CallerAnswered, b"[7]", false).unwrap();
+        gateway
+            .write_all(&[bytes(&ToWorker::Interrupt), reply, bytes(&stored())].concat())
+            .unwrap();
+        assert_eq!(host.ask_caller(b"[1]").unwrap(), b"[7]");
+        assert!(host.is_interrupted()(), "an interruption does not answer it");
+        let mut asked = [0; 1024];
+        let length = gateway.read(&mut asked).unwrap();
+        assert!(asked[..length].ends_with(b"[1]"));
+        let refused = host.ask_caller(b"[1]").unwrap_err();
+        assert_eq!(refused.error_type, "Cancelled", "an answer to something else breaks the rules");
     }
 
     #[test]

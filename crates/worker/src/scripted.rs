@@ -235,10 +235,8 @@ impl ScriptedRunner {
             }
             "attached" => log(format!("{} skills, {} blobs", self.skills.len(), self.blobs.len())),
             "read" => log(String::from_utf8(self.find(rest).unwrap().clone()).unwrap()),
-            "receive" => {
-                let request = NetworkRequest::Read { handle: 1, max: 1, timeout: None };
-                log(format!("{:?}", host.ask_network(&request).unwrap()))
-            }
+            "receive" => log(received(host)),
+            "soon" => log(soon(host, rest)),
             "wait" => Ok(until(&host.is_cancelled(), || thread::park_timeout(PAUSE))),
             "compute" => Ok(until(&host.is_cancelled(), std::hint::spin_loop)),
             "interruptible" => {
@@ -273,6 +271,18 @@ impl ScriptedRunner {
         let blob = BlobId::parse(path).ok().and_then(|id| self.blobs.get(&id));
         blob.or_else(|| self.skills.values().find_map(|files| files.get(path)))
     }
+}
+
+/// Reads from a connection without end.
+fn received(host: &mut ChannelHost) -> String {
+    let request = NetworkRequest::Read { handle: 1, max: 1, timeout: None };
+    format!("{:?}", host.ask_network(&request).unwrap())
+}
+
+/// Asks a caller that hears along for a line of text.
+fn soon(host: &mut ChannelHost, prompt: &str) -> String {
+    let asked = format!(r#"[{{"number":1,"input":{{"prompt":"{prompt}","hidden":false}}}}]"#);
+    String::from_utf8(host.ask_caller(asked.as_bytes()).unwrap()).unwrap()
 }
 
 impl Runner for ScriptedRunner {

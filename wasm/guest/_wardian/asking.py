@@ -38,7 +38,12 @@ QUIET_MAX = 30.0
 """Most seconds for which a program that waits for its caller goes on waiting for connections on which
 nothing happens."""
 
-_WAITS, _ASKS, _TELLS = (door.CELL + operation for operation in (b"\3", b"\4", b"\5"))
+_WAITS, _ASKS, _TELLS, _ASKS_SOON = (
+    door.CELL + operation for operation in (b"\3", b"\4", b"\5", b"\6")
+)
+SIGNAL_CHECKS = 8
+"""How often the interpreter looks for a signal after a wait: one that came meanwhile is there by then."""
+
 _now = time.monotonic
 _encode_text: Any = json.encoder.encode_basestring
 
@@ -217,6 +222,24 @@ def _hold(loop: Any, has_connections: bool) -> float | None:
     _show_output()
     settle(door.ask_json(_ASKS + _round(loop)))
     return 0.0
+
+
+def is_answered_soon(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None) -> bool:
+    """Lets a caller that hears along answer at once what this loop waits for, instead of ending the turn. True if
+    it has answered some of it. An interrupt meanwhile is raised where the cell waits, which is `task`."""
+    if not door.job["cell"].get("is_heard"):
+        return False
+    answers: list[dict[str, Any]] = []
+    try:
+        _show_output()
+        answers = door.ask_json(_ASKS_SOON + _round(loop))
+        for _ in range(SIGNAL_CHECKS):  # an interrupt is raised here, and not in the loop
+            _now()
+    except KeyboardInterrupt:
+        asked = [number for number, request in _pending.items() if _is_open(request, loop)]
+        answers = [{"number": number, "interrupt": True} for number in asked]
+    settle(answers, task)
+    return bool(answers)
 
 
 def is_asked(loop: asyncio.AbstractEventLoop) -> bool:

@@ -263,7 +263,8 @@ class Session:
             rest: float = loop._selector.last_event + asking.QUIET_MAX - _now()
             if rest > 0:
                 return rest
-        loop.stop()
+        if not asking.is_answered_soon(loop, self._task):
+            loop.stop()
         return 0.0
 
     def _end(self) -> None:

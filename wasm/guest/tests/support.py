@@ -134,6 +134,7 @@ class Sandbox(unittest.TestCase):
         self.requests: list[dict[str, Any]] = []
         self.asked: list[dict[str, Any]] = []
         self.held: list[dict[str, Any]] = []
+        self.soon: list[list[dict[str, Any]] | BaseException] = []
         door_module.sandbox = self
         self.addCleanup(setattr, door_module, "sandbox", None)
         self._restore_process_afterwards()
@@ -224,6 +225,12 @@ class Sandbox(unittest.TestCase):
             return json.dumps(
                 [{"number": one["number"], **self.held.pop(0)} for one in self.requests]
             ).encode()
+        elif request[0] == 6:
+            self.asked.extend(json.loads(request[1:]))
+            answers = self.soon.pop(0) if self.soon else []
+            if isinstance(answers, BaseException):
+                raise answers
+            return json.dumps(answers).encode()
         elif request[0] == 5:
             self.told.append(json.loads(request[1:].decode(), parse_constant=self._refuse_constant))
         elif request[0] == 3:

@@ -77,6 +77,43 @@ class Tools(Sandbox):
         self.assertEqual(self.asked[0]["tool"], {"name": "f", "arguments": {"n": 1}})
         self.cells = 1
 
+    def test_a_caller_that_hears_along_answers_within_the_turn(self):
+        order = {"number": 1, "reseed": False, "tools": [{"name": "f"}], "is_heard": True}
+        source = (
+            "import asyncio\nfirst = await asyncio.gather(tools.f(n=1), tools.f(n=2))\n"
+            "try:\n    await tools.f(n=3)\nexcept tools.ToolError as error:\n    first.append(str(error))\n"
+            "first"
+        )
+        self.soon = [
+            [{"number": 2, "output": 20}],
+            [{"number": 1, "output": 10}],
+            [{"number": 3, "error": "no"}],
+        ]
+        self.assertEqual(self.run_code(source, cell=order), ("returned", [10, 20, "no"]))
+        self.assertEqual([one["number"] for one in self.asked], [1, 2, 1, 3])
+        self.cells = 1
+
+    def test_without_answers_that_soon_the_turn_ends(self):
+        order = {"number": 1, "reseed": False, "tools": [{"name": "f"}], "is_heard": True}
+        source = "[await tools.f(n=n) for n in range(2)]"
+        self.soon = [[{"number": 1, "output": 5}], []]
+        end, requests = self.run_code(source, cell=order)
+        self.assertEqual((end, [one["number"] for one in requests]), ("waits", [2]))
+        self.assertEqual([one["number"] for one in self.asked], [1, 2])
+        self.cells = 1
+        # Nobody hears the next part.
+        self.assertEqual(self.answers({"output": 6}), ("returned", [5, 6]))
+
+    def test_an_interrupt_before_an_answer_is_raised_where_the_tool_was_called(self):
+        order = {"number": 1, "reseed": False, "tools": [{"name": "f"}], "is_heard": True}
+        source = (
+            "try:\n    await tools.f()\nexcept KeyboardInterrupt:\n    caught = 'caught'\n"
+            "[caught, await tools.f()]"
+        )
+        self.soon = [KeyboardInterrupt(), [{"number": 2, "output": 7}]]
+        self.assertEqual(self.run_code(source, cell=order), ("returned", ["caught", 7]))
+        self.cells = 1
+
     def test_names_that_are_no_identifiers_have_underscores(self):
         [request] = self.waits("await tools.crm_find_leads()", tools=["crm/find-leads"])
         self.assertEqual(request["tool"]["name"], "crm/find-leads")

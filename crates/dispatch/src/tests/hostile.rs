@@ -179,6 +179,11 @@ fn ask_wrongly(socket: &OwnedFd, how: &str) {
     match how {
         "asks for nothing" => say(socket, &FromWorker::AskNetwork, b"\x07"),
         "asks without a request" => say(socket, &FromWorker::AskNetwork, b""),
+        "asks its caller unheard" => {
+            let asked = br#"[{"number":1,"input":{"prompt":"","hidden":false}}]"#;
+            say(socket, &FromWorker::AskCaller, asked);
+        }
+        "asks its caller for nothing" => say(socket, &FromWorker::AskCaller, b"[]"),
         "asks with a file" => {
             share(socket, &FromWorker::AskNetwork, socket::share(b"\x01a").unwrap(), 2);
         }
@@ -281,6 +286,9 @@ fn tight(source: &str) -> Job {
     let limits = &mut job.turn.limits;
     (limits.host_calls, limits.host_bytes) = (20, ByteCount::kibibytes(512));
     (limits.logs, limits.wall_time) = (ByteCount::kibibytes(1), Duration::from_millis(200));
+    if source == "asks its caller for nothing" {
+        job.turn.cell = Some(CellOrder { is_heard: true, ..CellOrder::new(1, false) });
+    }
     job.turn.stream_logs = source.starts_with("prints") && source != "prints unasked";
     job
 }
@@ -314,6 +322,8 @@ async fn a_worker_not_believed_is_dropped_and_costs_one_run() {
         "prints too much",
         "asks for nothing",
         "asks without a request",
+        "asks its caller unheard",
+        "asks its caller for nothing",
         "asks with a file",
         "asks too often",
         "asks and declines",

@@ -16,9 +16,10 @@ use crate::{
     NotParked, PackContent, RunHost, SealedContent,
 };
 use wardian_formats::job::Turn;
+use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::{INLINE_MAX, Refusal};
-use wardian_formats::job::session::asking::JsonText;
+use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::session::checkpoint::MOST_IN_CHAIN;
 use wardian_formats::job::session::files::{FilesAnswer, FilesOrder, FilesRefusal};
@@ -243,6 +244,43 @@ async fn a_cell_is_held_between_two_turns_and_has_its_pack_after_the_last() {
     assert_eq!(pool.report().counters.ended, 0, "no worker has ended");
     // A run has no guest to hold.
     assert_eq!(error_type(&run_script(&pool, "ask").await), "Cancelled");
+}
+
+/// A caller that answers a prompt `now` at once, and others never.
+struct Answering;
+
+impl RunHost for Answering {
+    async fn write_blob(&mut self, _: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
+        Ok(BlobId::of_digest(&Digest::of(&content.into_bytes().unwrap())))
+    }
+
+    async fn ask_caller(&mut self, requests: CallerRequests) -> Option<JsonText> {
+        sleep(Duration::from_millis(20)).await;
+        let prompt = requests.all[0].input.as_ref().unwrap().prompt.clone();
+        let text = RawValue::from_string("[8]".to_owned()).unwrap();
+        (prompt == "now").then(|| JsonText::new(text))
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_hears_along_answers_within_the_turn() {
+    let pool = start(holding(1, 1)).await;
+    let mut guest = pool.open(guest());
+    // More calls than the turn may make, and more time: with each answer both begin anew.
+    let mut job = cell(&format!("{}soon never\nkeep one\nreturn 7", "soon now\n".repeat(30)));
+    job.turn.cell = Some(CellOrder { is_heard: true, ..CellOrder::new(1, false) });
+    (job.turn.limits.host_calls, job.turn.limits.wall_time) = (3, Duration::from_millis(200));
+    let finished = guest.turn(&job.turn, &mut Answering).await.unwrap();
+    let expected = [&["[8]"; 30][..], &["[]"]].concat();
+    assert_eq!((error_type(&finished), logs(&finished)), ("completed", expected));
+    let waited = finished.host_time.of(RequestKind::Caller);
+    assert!(waited >= Duration::from_millis(20 * 31), "{waited:?}");
+    // Without answers it is bounded as any other call.
+    job.turn.limits.host_calls = 2;
+    let mut again = cell(&"soon never\n".repeat(4));
+    (again.turn.cell, again.turn.limits) = (job.turn.cell, job.turn.limits);
+    let finished = guest.turn(&again.turn, &mut Answering).await.unwrap();
+    assert_eq!(error_type(&finished), "SandboxCrash");
 }
 
 #[tokio::test]

@@ -54,6 +54,22 @@ pub trait Host {
         Ok(NetworkReply::no_network().encode())
     }
 
+    /// Asks the caller, which hears along, for answers without which the program cannot go on: JSON text of
+    /// [`CallerRequests`]. The answers are those of [`CellOrder::answers`]. There are none if none came within
+    /// moments: the turn ends with the requests then.
+    ///
+    /// A host without a caller that hears has none at once.
+    ///
+    /// # Errors
+    ///
+    /// The run is cancelled.
+    ///
+    /// [`CallerRequests`]: crate::job::session::asking::CallerRequests
+    /// [`CellOrder::answers`]: crate::job::session::cell::CellOrder::answers
+    fn ask_caller(&mut self, _requests: &[u8]) -> Result<Vec<u8>, Refusal> {
+        Ok(NO_ANSWERS.to_vec())
+    }
+
     /// True if [`Self::hold`] can be called.
     fn can_hold(&self) -> bool {
         false
@@ -87,6 +103,9 @@ pub trait Host {
     }
 }
 
+/// The answers of [`Host::ask_caller`] if none came.
+pub const NO_ANSWERS: &[u8] = b"[]";
+
 /// The kinds of requests that the gateway answers for a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestKind {
@@ -94,6 +113,8 @@ pub enum RequestKind {
     WriteBlob,
     /// Ask the network.
     Network,
+    /// Ask the caller.
+    Caller,
 }
 
 impl RequestKind {
@@ -103,6 +124,7 @@ impl RequestKind {
         match self {
             Self::WriteBlob => TimeOfAnswer::ExtendsRun,
             Self::Network => TimeOfAnswer::CountsAgainstRun,
+            Self::Caller => TimeOfAnswer::Stands,
         }
     }
 }
@@ -113,6 +135,9 @@ pub enum TimeOfAnswer {
     /// The gateway does the work itself, such as storing a blob. The deadline of the run moves by
     /// the same time, within a bound for the whole run.
     ExtendsRun,
+    /// The caller works itself. No time of the run passes, and with an answer it has its whole time again. The
+    /// caller's patience is the bound: it has only moments.
+    Stands,
     /// The gateway waits for another machine. The wait counts as time of the run, so that no remote
     /// server can make a run longer.
     CountsAgainstRun,
@@ -123,6 +148,7 @@ pub enum TimeOfAnswer {
 pub struct HostTime {
     write_blob: Duration,
     network: Duration,
+    caller: Duration,
 }
 
 impl HostTime {
@@ -131,6 +157,7 @@ impl HostTime {
         let total = match kind {
             RequestKind::WriteBlob => &mut self.write_blob,
             RequestKind::Network => &mut self.network,
+            RequestKind::Caller => &mut self.caller,
         };
         *total = total.saturating_add(time);
     }
@@ -141,6 +168,7 @@ impl HostTime {
         match kind {
             RequestKind::WriteBlob => self.write_blob,
             RequestKind::Network => self.network,
+            RequestKind::Caller => self.caller,
         }
     }
 }

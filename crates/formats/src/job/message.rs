@@ -60,6 +60,9 @@ pub enum ToWorker {
     },
     /// Answers [`FromWorker::AskNetwork`]; the reply follows as a payload within the frame.
     NetworkAnswered,
+    /// Answers [`FromWorker::AskCaller`]; the answers follow as a payload within the frame, as those of
+    /// [`CellOrder::answers`](crate::job::session::cell::CellOrder::answers). There are none if none came soon.
+    CallerAnswered,
     /// Answers a request that was not granted; the guest sees an exception.
     Refused(Refusal),
     /// Stop the run in progress, if there is one.
@@ -98,6 +101,11 @@ pub enum FromWorker {
     /// The guest asks the network: a [`crate::job::network::NetworkRequest`] follows as a payload
     /// within the frame; answered by [`ToWorker::NetworkAnswered`].
     AskNetwork,
+    /// The guest can go on only with answers of its caller, which
+    /// [hears](crate::job::session::cell::CellOrder::is_heard) it: its
+    /// [requests](crate::job::session::asking::CallerRequests) follow as a payload within the frame; answered by
+    /// [`ToWorker::CallerAnswered`] or a refusal.
+    AskCaller,
     /// Output of the program; sent only if [`Turn::stream_logs`] is set.
     Printed(LogChunk),
     /// The turn is over; its output follows as a payload if it completed.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::host_call::cell::CellAccount;
 use crate::host_call::replies::{done, refused};
 use crate::vfs::OpenedFile;
-use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted, OutputListener};
+use wardian_formats::job::host::{Host, IsCancelled, IsInterrupted, NO_ANSWERS, OutputListener};
 use wardian_formats::job::message::{INLINE_MAX, OUTPUT_MAX, Refusal};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{Conversions, MAX_BLOB_NAMES, RunOutcome};
@@ -166,6 +166,39 @@ impl HostCallAccount {
             Some(requests) => Ok(requests),
             None => refusal("ValueError", "the requests are malformed"),
         }
+    }
+
+    /// What a cell asks before its turn ends, if its caller hears it. Its length is checked before it is copied.
+    ///
+    /// # Errors
+    ///
+    /// The run has made too many calls, or the requests are malformed.
+    pub(crate) fn asked_soon(&mut self, requests: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
+        if !self.cell.as_ref().is_some_and(|cell| cell.is_heard) {
+            return Ok(None);
+        }
+        self.charge(requests.len())?;
+        if CallerRequests::read(requests).is_none() {
+            let message = "the requests are malformed".to_owned();
+            return Err(Refusal { error_type: "ValueError".to_owned(), message });
+        }
+        Ok(Some(requests.to_vec()))
+    }
+
+    /// Asks the caller: see [`Host::ask_caller`]. With answers the counts of calls and bytes begin anew, as if the turn
+    /// had ended with the requests.
+    ///
+    /// # Errors
+    ///
+    /// The run is cancelled.
+    pub(crate) fn ask_caller(&mut self, requests: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
+        let answers = self.host.ask_caller(requests)?;
+        self.saw(answers.len());
+        if answers == NO_ANSWERS {
+            return Ok(None);
+        }
+        (self.calls, self.bytes) = (0, 0);
+        Ok(Some(answers))
     }
 
     /// Ends a part of a turn, and begins the next one: see [`Host::hold`]. Returns the turn that goes on.

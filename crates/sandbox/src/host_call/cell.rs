@@ -29,6 +29,8 @@ pub(crate) enum CellRequest<'a> {
     Waits(&'a [u8]),
     /// The same in the middle of a call, which is answered with the answers.
     Asks(&'a [u8]),
+    /// The program can only go on with answers to these requests, and its turn has not ended yet; JSON text.
+    AsksSoon(&'a [u8]),
     /// The program goes on, and will wait for the answer to this request; JSON text.
     Tells(&'a str),
 }
@@ -85,6 +87,7 @@ impl<'a> CellRequest<'a> {
             3 => Some(Self::Waits(rest)),
             4 => Some(Self::Asks(rest)),
             5 => std::str::from_utf8(rest).ok().map(Self::Tells),
+            6 => Some(Self::AsksSoon(rest)),
             _ => None,
         }
     }
@@ -114,6 +117,8 @@ impl<'a> ShownPart<'a> {
 pub(crate) struct CellAccount {
     /// True if the guest was told to reseed.
     is_to_reseed: bool,
+    /// True if the caller hears what is asked, and may answer at once.
+    pub(crate) is_heard: bool,
     outcome: CellOutcome,
     /// Bytes that the texts of the outcome take as JSON.
     inline: usize,
@@ -121,7 +126,8 @@ pub(crate) struct CellAccount {
 
 impl CellAccount {
     pub(crate) fn new(order: &CellOrder) -> Self {
-        Self { is_to_reseed: order.reseed, outcome: CellOutcome::default(), inline: 0 }
+        let CellOrder { reseed: is_to_reseed, is_heard, .. } = *order;
+        Self { is_to_reseed, is_heard, outcome: CellOutcome::default(), inline: 0 }
     }
 
     pub(crate) fn into_outcome(self) -> CellOutcome {
@@ -250,6 +256,7 @@ mod tests {
         assert_eq!(CellRequest::parse(&[2]), Some(CellRequest::Reseeded));
         assert_eq!(CellRequest::parse(b"\x03[]"), Some(CellRequest::Waits(b"[]")));
         assert_eq!(CellRequest::parse(b"\x05{}"), Some(CellRequest::Tells("{}")));
+        assert_eq!(CellRequest::parse(b"\x06[]"), Some(CellRequest::AsksSoon(b"[]")));
     }
 
     #[test]
@@ -269,7 +276,7 @@ mod tests {
             vec![1, 0],
             vec![2, 0],
             vec![5, 0xff],
-            vec![6],
+            vec![7],
         ] {
             assert_eq!(CellRequest::parse(&frame), None, "{frame:?}");
         }

@@ -18,6 +18,7 @@ use crate::run::deadline::{Deadline, Stopped};
 use crate::run::timer::run_timer::RunTimer;
 use crate::vfs::tree::content::SharedBytes;
 use crate::vfs::{Errno, FileSystem, Mount};
+use wardian_formats::job::host::NO_ANSWERS;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest, NetworkWait};
 use wardian_formats::job::outcome::{Conversions, ProgressReport};
@@ -54,6 +55,8 @@ pub enum HostAnswer {
     Shared(Arc<[u8]>),
     /// The frame is malformed.
     Fault,
+    /// The answer is that of the caller, if it comes soon: the guest asks this, which is JSON text.
+    Asked(Vec<u8>),
     /// The answer comes with the next turn, for which the guest is held: it asks this of its caller.
     Held(CallerRequests),
     /// The run must stop, so there is no answer.
@@ -275,6 +278,13 @@ impl HostCalls<'_> {
                 }
                 return match self.account.asked(requests) {
                     Ok(requests) => HostAnswer::Held(requests),
+                    Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
+                };
+            }
+            CellRequest::AsksSoon(requests) => {
+                return match self.account.asked_soon(requests) {
+                    Ok(Some(requests)) => HostAnswer::Asked(requests),
+                    Ok(None) => HostAnswer::Bytes(replies::done(NO_ANSWERS)),
                     Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
                 };
             }

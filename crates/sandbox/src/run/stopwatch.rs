@@ -31,6 +31,11 @@ impl Stopwatch {
         self.started.elapsed()
     }
 
+    /// Leaves out this time, which the caller took.
+    pub(crate) fn leave_out(&mut self, time: Duration) {
+        self.started = self.started.checked_add(time).unwrap_or(self.started);
+    }
+
     /// The processor time of this thread since then.
     #[must_use]
     pub fn cpu_time(&self) -> Duration {

@@ -94,6 +94,8 @@ pub(crate) struct PlannedCell {
     pub(crate) expected: Option<Box<SessionInputs>>,
     /// True if it is a whole program, as that of a run.
     pub(crate) is_program: bool,
+    /// True if its caller hears what it asks, and may answer at once.
+    pub(crate) is_heard: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
     /// The run that the cell is, once it is granted.
@@ -147,9 +149,9 @@ impl PlannedCell {
     /// What the worker is told of the cell. The answers are in it, and here no more.
     pub(crate) fn order(&mut self) -> CellOrder {
         let (tools, answers) = (self.tools.declared.take(), self.answers.take());
-        let CellFacts { number, must_reseed, .. } = self.facts;
-        let (shows_value, program) = (self.shows_value, self.is_program);
-        CellOrder { number, reseed: must_reseed, tools, answers, shows_value, program }
+        let CellFacts { number, must_reseed: reseed, .. } = self.facts;
+        let Self { shows_value, is_program: program, is_heard, .. } = *self;
+        CellOrder { number, reseed, tools, answers, shows_value, program, is_heard }
     }
 
     /// What decides the cell, if its session is reproducible.

@@ -18,6 +18,7 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
+use crate::sessions::asking::begun_calls::EndedInTurn;
 use crate::sessions::asking::open_runs::{OpenRuns, OpenedRun};
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::cell_parts::CellParts;
@@ -281,18 +282,21 @@ impl Service {
         turn: CellTurn,
     ) -> Result<Answered, ServiceError> {
         let SessionSetup { layers, reproducible: seed, is_run, .. } = setup_of(session)?;
-        let mut facts = turn.facts();
+        let (mut facts, continuation) = (turn.facts(), turn.continuation());
         if let Some(seed) = &seed {
             // It goes on with the same random numbers, also if its state was continued before.
             facts.must_reseed = seed.must_reseed(facts.head.as_ref());
         }
         let (number, head) = (facts.number, facts.head.clone());
-        let continuation = turn.continuation();
         let id = parts.open.as_ref().and_then(|open| open.id_of_first_part());
         self.sessions().open_runs().calls().begin_part(&session.id, &parts.call);
+        let ended =
+            EndedInTurn::of(self.sessions().observer(), (caller, &session.id), parts.open.clone());
         if let Some(open) = &parts.open {
-            open.begin_part(number, &parts.tools.known);
+            open.begin_part(number, &parts.tools.known, &caller.trace);
         }
+        // The answers of servers come in parts, and those of a session that can be repeated are noted as such.
+        let is_heard = parts.open.is_some() && seed.is_none() && !parts.tools.known.has_listed();
         let cell = PlannedCell {
             facts,
             turn,
@@ -302,6 +306,7 @@ impl Service {
             answers: parts.answers,
             shows_value: parts.shows_value,
             is_program: is_run,
+            is_heard,
             expected: parts.expected,
             earlier: parts.earlier,
             run: None,
@@ -320,6 +325,7 @@ impl Service {
             ..planned
         };
         let performed = self.perform(caller, planned).await;
+        drop(ended);
         let performed =
             performed.map_err(|error| self.sessions().note_damage(caller, &session.id, error));
         let mut answered = performed?;

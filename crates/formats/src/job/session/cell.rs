@@ -61,14 +61,19 @@ pub struct CellOrder {
     /// wait for its caller.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub program: bool,
+    /// True if the caller hears what the program asks, and may answer before the turn ends: see
+    /// [`Host::ask_caller`](crate::job::host::Host::ask_caller).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_heard: bool,
 }
 
 impl CellOrder {
     /// A cell that begins, and whose program may call no tools.
     #[must_use]
     pub const fn new(number: u32, reseed: bool) -> Self {
-        let (tools, answers, shows_value, program) = (None, None, false, false);
-        Self { number, reseed, tools, answers, shows_value, program }
+        let (tools, answers) = (None, None);
+        let (shows_value, program, is_heard) = (false, false, false);
+        Self { number, reseed, tools, answers, shows_value, program, is_heard }
     }
 }
 

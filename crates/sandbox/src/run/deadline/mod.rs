@@ -79,6 +79,14 @@ impl Deadline {
         Self { end: self.due.checked_add(grace).unwrap_or(self.due), ..self }
     }
 
+    /// The same deadline, with its grace, at another instant.
+    #[must_use]
+    pub(crate) fn moved_to(&self, due: Instant) -> Self {
+        let grace = self.end.saturating_duration_since(self.due);
+        let end = due.checked_add(grace).unwrap_or(due);
+        Self { due, end, signal: Arc::clone(&self.signal) }
+    }
+
     /// The instant of the deadline.
     #[must_use]
     pub const fn instant(&self) -> Instant {

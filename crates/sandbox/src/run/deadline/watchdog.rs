@@ -252,6 +252,21 @@ impl LiveTimer {
 
     /// Watches the guest again, in a turn with this deadline. No time has passed for its timer.
     pub(crate) fn go_on(&self, deadline: &Deadline) {
+        self.watch_again(|alarm| {
+            alarm.deadline = deadline.instant();
+            alarm.canceller = deadline.canceller();
+            if let Some(soft) = &mut alarm.soft {
+                soft.begin_anew();
+            }
+        });
+    }
+
+    /// Watches the guest again, in the same turn with another end. No time has passed for its timer.
+    pub(crate) fn go_on_until(&self, due: Instant) {
+        self.watch_again(|alarm| alarm.deadline = due);
+    }
+
+    fn watch_again(&self, change: impl FnOnce(&mut Alarm)) {
         let mut state = self.shared.state.lock();
         let wakes_at = state.wakes_at;
         let Some(alarm) = state.alarm.as_mut() else { return };
@@ -259,11 +274,7 @@ impl LiveTimer {
         if let Some(since) = alarm.stands_since.take() {
             alarm.bell.started += now.saturating_duration_since(since);
         }
-        alarm.deadline = deadline.instant();
-        alarm.canceller = deadline.canceller();
-        if let Some(soft) = &mut alarm.soft {
-            soft.begin_anew();
-        }
+        change(alarm);
         alarm.set_next(now);
         if wakes_at.is_none_or(|wakes_at| alarm.next < wakes_at) {
             self.shared.changed.notify_one();

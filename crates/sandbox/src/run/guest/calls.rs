@@ -8,7 +8,7 @@ use crate::host_call::host_calls::HostAnswer;
 use crate::host_call::request::TimerRequest;
 use crate::memory::{ControlPages, WASM_PAGE};
 use crate::preview1::{self, Preview1};
-use crate::run::guest::hold::hold;
+use crate::run::guest::hold::{ask, hold};
 use crate::run::guest::state::{Exports, Guest, TurnState};
 use crate::run::meter::FuelMeter;
 use crate::run::timer::run_timer::RunTimer;
@@ -60,12 +60,13 @@ fn call_host(
     }
     let answer = match answer {
         HostAnswer::Held(requests) => hold(caller.data_mut(), requests),
+        HostAnswer::Asked(requests) => ask(caller.data_mut(), &requests),
         other => other,
     };
     let answer = match &answer {
         HostAnswer::Bytes(bytes) => bytes.as_slice(),
         HostAnswer::Shared(bytes) => bytes,
-        HostAnswer::Fault | HostAnswer::Held(_) => return Ok(FAULT),
+        HostAnswer::Fault | HostAnswer::Held(_) | HostAnswer::Asked(_) => return Ok(FAULT),
         HostAnswer::Stopped(stopped) => return Err((*stopped).into()),
         HostAnswer::OutOfFuel => return Err(Trap::OutOfFuel.into()),
     };

@@ -1,8 +1,11 @@
 //! A cell that waits for its caller in the middle of a call: its turn ends, and its guest is held with its
-//! native stack until the next turn brings the answers.
+//! native stack until the next turn brings the answers. A caller that hears along is asked before, and may answer
+//! within moments: then the turn does not end.
 //!
 //! For everybody else these are two turns: each has its own time, fuel, log and limit on host calls, and
 //! none of it passes in between, nor does the guest's monotonic clock.
+
+use std::time::Instant;
 
 use crate::host_call::host_calls::HostAnswer;
 use crate::host_call::replies;
@@ -13,11 +16,48 @@ use crate::run::meter::FuelMeter;
 use crate::run::stopwatch::Stopwatch;
 use crate::run::timer::run_timer::RunTimer;
 use wardian_formats::job::Turn;
+use wardian_formats::job::host::NO_ANSWERS;
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::outcome::{Conversions, LeftFiles, RunOutcome, RunUsage};
 use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::{CellOutcome, INTERRUPT_GRACE};
 use wardian_vocabulary::units::ByteCount;
+
+/// Asks the caller of a guest, which hears along, and returns its answers. Without them the guest is to end its turn.
+/// No time passes meanwhile: neither of the turn, nor on the guest's monotonic clock. With answers the turn has its
+/// whole time again.
+pub(super) fn ask(guest: &mut Guest, requests: &[u8]) -> HostAnswer {
+    let nothing = || HostAnswer::Bytes(replies::done(NO_ANSWERS));
+    let Guest { lasting, turn: Some(state) } = guest else { return HostAnswer::Fault };
+    let (RunTimer::Live(watch), None, Some(part)) = (&state.timer, &state.meter, &mut state.part)
+    else {
+        return nothing();
+    };
+    let clocks = &mut lasting.process.clock_and_random;
+    let standing = clocks.parked();
+    watch.stand();
+    let asked = Instant::now();
+    let answers = state.account.ask_caller(requests);
+    let now = Instant::now();
+    let waited = now.saturating_duration_since(asked);
+    part.watch.leave_out(waited);
+    let due = match &answers {
+        Ok(Some(_)) => now + part.limits.wall_time,
+        _ => state.io.deadline.instant() + waited,
+    };
+    state.io.deadline = state.io.deadline.moved_to(due);
+    watch.go_on_until(due);
+    // An interruption that came meanwhile is told before the guest goes on.
+    watch.look();
+    if !clocks.go_on_from(&standing) {
+        return HostAnswer::Stopped(Stopped::Cancelled);
+    }
+    match answers {
+        Ok(Some(answers)) => HostAnswer::Bytes(replies::done(&answers)),
+        Ok(None) => nothing(),
+        Err(refusal) => HostAnswer::Bytes(replies::refused(&refusal)),
+    }
+}
 
 /// Ends the turn of a guest that asks this of its caller, and returns the answer of its next turn.
 pub(super) fn hold(guest: &mut Guest, requests: CallerRequests) -> HostAnswer {

@@ -24,6 +24,7 @@ use wardian_dispatch::{CheckedPayload, RunHost, RunStage};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::{LogChunk, ProgressReport, Stream};
+use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_stores::blobs::content::kind::BlobKind;
 use wardian_stores::blobs::{BlobError, BlobPin, BlobStore};
 use wardian_stores::secrets::mask::Masks;
@@ -87,6 +88,8 @@ pub(crate) struct TenantHost {
     room: OutputRoom,
     listener: Option<MaskedListener>,
     open: Option<Arc<OpenRun>>,
+    /// The memory of the last answers of the caller, which are on their way to the program.
+    charged: Vec<CallMemory>,
     network: Arc<GuestNetwork>,
     masks: Option<Arc<Masks>>,
     active: Option<Arc<ActiveRun>>,
@@ -121,7 +124,7 @@ impl TenantHost {
         let HostParts { listener, open, network, masks, active, longest_wait } = parts;
         let listener = listener.map(|listener| MaskedListener::new(listener, masks.as_ref()));
         let room = OutputRoom::of_call(memory.clone());
-        let (written, pins) = (Vec::new(), HashMap::new());
+        let (written, pins, charged) = (Vec::new(), HashMap::new(), Vec::new());
         Self {
             blobs,
             writes,
@@ -132,6 +135,7 @@ impl TenantHost {
             room,
             listener,
             open,
+            charged,
             network,
             masks,
             active,
@@ -208,6 +212,14 @@ impl RunHost for TenantHost {
 
     async fn ask_network(&mut self, request: NetworkRequest<'_>) -> NetworkReply {
         self.network.answer(request).await
+    }
+
+    async fn ask_caller(&mut self, requests: CallerRequests) -> Option<JsonText> {
+        // What a run with secrets asks is covered at the end of its turn.
+        let open = self.open.as_ref().filter(|_| self.masks.is_none())?;
+        let (answers, charged) = open.answers_soon(requests).await?;
+        self.charged = charged;
+        Some(answers)
     }
 
     async fn write_blob(&mut self, kind: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {

@@ -16,6 +16,7 @@ use crate::run::prepare::plan::Planned;
 use crate::run::record::kept_content::{DraftContent, covered, title_of_program};
 use crate::run::result::output::head;
 use crate::runs::active::ActivePlace;
+use crate::sessions::asking::open_run::OpenRun;
 use wardian_dispatch::{FinishedRun, Job};
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::outcome::{LogChunk, Logs};
@@ -62,6 +63,8 @@ pub(crate) struct DraftRecord {
     tail: RecordTail,
     /// What the run was given and what it left, if that is kept.
     content: Option<DraftContent>,
+    /// Knows the calls of tools that end while the run goes on.
+    open: Option<Arc<OpenRun>>,
 }
 
 /// Whether a run is recorded.
@@ -84,13 +87,11 @@ impl DraftRecord {
         engine: Digest,
         plan: &mut Planned,
     ) -> Result<Self, ServiceError> {
-        let opened = Instant::now();
-        let shown = DraftContent::begin(recorder.config(), caller, plan);
+        let (opened, open) = (Instant::now(), plan.open.clone());
         let title = kept_title(recorder, plan);
+        let shown = DraftContent::begin(recorder.config(), caller, plan);
         let (kind, code) = hashed_program(caller, &mut plan.program).await?;
-        let (args, content) = hashed(caller, std::mem::take(&mut plan.args)).await?;
-        plan.args = args;
-        let RecordedContent { digest, size_bytes } = content;
+        let arguments = hashed_arguments(caller, plan).await?;
         let (mounted, skill) = recorded_skills(plan);
         let record = RunRecord {
             run_id: run_id.clone(),
@@ -109,7 +110,7 @@ impl DraftRecord {
             skill,
             code,
             entrypoint: plan.entrypoint.as_ref().map(|name| head(name, MAX_ENTRYPOINT).to_owned()),
-            arguments: RecordedArguments { digest, size_bytes, value: None },
+            arguments,
             mounted_skills: mounted,
             layers: Vec::new(),
             input_blobs: plan.blobs.iter().take(MAX_LISTED).cloned().collect(),
@@ -141,6 +142,7 @@ impl DraftRecord {
             keeping: Keeping::Usual,
             tail: RecordTail::default(),
             content: shown,
+            open,
         })
     }
 
@@ -331,6 +333,8 @@ impl DraftRecord {
             return;
         }
         self.record.network = network.and_then(|network| network.used());
+        let of_turn = self.open.as_ref().map(|open| open.ended());
+        self.record.tool_calls.extend(of_turn.unwrap_or_default());
         self.record.duration_us = microseconds(self.opened.elapsed());
         self.tail.content = self.content.and_then(DraftContent::text);
         self.recorder.hand_over_all(self.record, self.log, self.tail);
@@ -383,6 +387,17 @@ async fn hashed_program(
     let (text, content) = hashed(caller, std::mem::take(source)).await?;
     *source = text;
     Ok((RunKind::RunCode, Some(content)))
+}
+
+/// What identifies the arguments of a run.
+async fn hashed_arguments(
+    caller: &Caller,
+    plan: &mut Planned,
+) -> Result<RecordedArguments, ServiceError> {
+    let (args, content) = hashed(caller, std::mem::take(&mut plan.args)).await?;
+    plan.args = args;
+    let RecordedContent { digest, size_bytes } = content;
+    Ok(RecordedArguments { digest, size_bytes, value: None })
 }
 
 /// A text that is hashed.

@@ -187,6 +187,14 @@ impl AskedCell {
         (for_caller, for_servers)
     }
 
+    /// True if its caller alone answers all of it, and decides nothing of what others do.
+    pub(super) fn is_for_caller(&self) -> bool {
+        let is_of_caller = |item: &AskedItem| {
+            item.fault.is_none() && item.kind != AskedKind::Approval && !self.is_for_server(item)
+        };
+        self.requests.iter().all(is_of_caller)
+    }
+
     /// True if the gateway answers this request itself.
     fn is_for_server(&self, item: &AskedItem) -> bool {
         let is_decided = item.kind != AskedKind::Approval;

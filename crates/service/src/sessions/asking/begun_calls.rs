@@ -1,8 +1,10 @@
-//! Calls of tools of the operator's servers while they are made: each of them is noted, however it ends.
+//! Calls of tools while they are made: each of them is noted, however it ends.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::caller::Caller;
+use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::asking::server_call::{BegunCall, ServerCall, ServerReply};
 use crate::sessions::observed::SessionObserver;
 use wardian_stores::records::RecordedToolCall;
@@ -57,10 +59,36 @@ impl Drop for BegunCalls<'_> {
     }
 }
 
+/// The calls of the caller's tools that end within a turn. Dropped, they are noted.
+#[derive(Debug)]
+pub(crate) struct EndedInTurn<'a> {
+    observer: SessionObserver,
+    place: (&'a Caller, &'a SessionId),
+    open: Option<Arc<OpenRun>>,
+}
+
+impl<'a> EndedInTurn<'a> {
+    /// Those of the turn that begins, if its caller hears it.
+    pub(crate) const fn of(
+        observer: SessionObserver,
+        place: (&'a Caller, &'a SessionId),
+        open: Option<Arc<OpenRun>>,
+    ) -> Self {
+        Self { observer, place, open }
+    }
+}
+
+impl Drop for EndedInTurn<'_> {
+    fn drop(&mut self) {
+        let (caller, session) = self.place;
+        for call in self.open.iter().flat_map(|open| open.take_ended()) {
+            self.observer.note_call(caller, session, &call);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use wardian_formats::job::session::asking::{JsonText, ToolRequest};
     use wardian_stores::audit::AuditLog;

@@ -248,6 +248,11 @@ impl KnownTools {
         self.0.get(name)?.listed
     }
 
+    /// True if some are tools of servers.
+    pub(crate) fn has_listed(&self) -> bool {
+        self.0.values().any(|tool| tool.listed.is_some())
+    }
+
     /// True if each call of this tool needs the approval of the caller.
     pub(crate) fn needs_approval(&self, name: &str) -> bool {
         self.0.get(name).is_some_and(|tool| tool.needs_approval)

@@ -2,7 +2,7 @@
 
 mod answering;
 pub(crate) mod asked;
-mod begun_calls;
+pub(crate) mod begun_calls;
 pub(crate) mod called_tools;
 pub(crate) mod cell_call;
 pub(crate) mod decision;

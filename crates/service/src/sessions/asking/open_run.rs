@@ -1,32 +1,51 @@
 //! A call whose caller hears at once what its program asks, and answers while it goes on.
 //!
-//! A request is told as soon as the program has made it, or with the end of the turn in which it waits. Answers
-//! reach the program once it waits.
+//! A request is told as soon as the program has made it, or when it can only go on with answers. Answers reach the
+//! program once it waits. For a moment it waits within its turn, on its worker: an answer that comes then costs neither
+//! a state nor a part of the cell. A caller that has needed longer is not waited for so.
 //!
 //! INVARIANT(answered-once): a request is told once and answered once. The same answer may come again, and
 //! changes nothing; another one is refused.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem::take;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
-use crate::sessions::asking::asked;
+use crate::sessions::asking::asked::{self, AskedCell, GivenAnswers};
 use crate::sessions::asking::called_tools::KnownTools;
 use crate::sessions::asking::decision::ensure_changed_fits;
 use crate::sessions::asking::server_call::ensure_answers;
-use wardian_formats::job::session::asking::{CallerRequest, MAX_ROUND};
+use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText, MAX_ROUND};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_stores::records::RecordedToolCall;
+use wardian_telemetry::traces::{AttributeValue, SpanName, TraceScope};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
 /// Answered requests of a run that are remembered, so that an answer can be repeated.
 const MAX_ANSWERED: usize = 1_024;
+
+/// How long a program waits for answers within its turn. A worker does nothing else meanwhile, and to save the program
+/// takes some milliseconds.
+const SOON: Duration = Duration::from_millis(25);
+
+/// How long a turn may have taken in which a program still waits so.
+const LONGEST_TURN: Duration = Duration::from_secs(10);
+
+/// Most calls of tools that end within one turn: its record names all of them.
+const MAX_ENDED: usize = 256;
+
+/// Names the span of a wait for the caller's tools.
+const SPAN: SpanName = SpanName::of("tool");
 
 /// The run of a call that goes on.
 #[derive(Debug)]
@@ -37,11 +56,22 @@ pub(crate) struct OpenRun {
     is_begun: AtomicBool,
     /// Hears the requests; `None` if nobody does.
     listener: Option<LogListener>,
-    /// The number of its cell, and the tools that the program may call.
-    cell: Mutex<Option<(u32, KnownTools)>>,
+    /// The part of its cell that is running.
+    part: Mutex<Option<CellPart>>,
     state: Mutex<OpenState>,
     /// Wakes the call when an answer has come.
     answered: Notify,
+}
+
+/// A part of a cell, which is a turn of its guest.
+#[derive(Debug, Clone)]
+struct CellPart {
+    /// The number of the cell.
+    number: u32,
+    /// The tools that the program may call.
+    tools: KnownTools,
+    trace: TraceScope,
+    began: Instant,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +83,12 @@ struct OpenState {
     given: Vec<GivenAnswer>,
     /// Why the call waits no longer for others.
     signal: Option<Signal>,
+    /// When the last request was told.
+    told: Option<Instant>,
+    /// True if the caller has needed longer for its last answers than a program waits within its turn.
+    is_slow: bool,
+    /// The calls of tools that have ended within the present turn.
+    ended: Vec<RecordedToolCall>,
 }
 
 /// Why a call does not wait for answers any more.
@@ -99,8 +135,8 @@ impl OpenRun {
 
     /// A run whose requests nobody hears, and that waits for signals alone.
     pub(crate) fn silent(tenant: TenantId, id: RunId) -> Self {
-        let (is_begun, cell, state) = (AtomicBool::default(), Mutex::default(), Mutex::default());
-        Self { tenant, id, is_begun, listener: None, cell, state, answered: Notify::new() }
+        let (is_begun, part, state) = (AtomicBool::default(), Mutex::default(), Mutex::default());
+        Self { tenant, id, is_begun, listener: None, part, state, answered: Notify::new() }
     }
 
     pub(crate) fn is_of(&self, tenant: &TenantId) -> bool {
@@ -128,16 +164,62 @@ impl OpenRun {
     }
 
     /// A part of this cell begins, whose program may call these tools.
-    pub(crate) fn begin_part(&self, number: u32, tools: &KnownTools) {
-        *self.cell.lock() = Some((number, tools.clone()));
+    pub(crate) fn begin_part(&self, number: u32, tools: &KnownTools, trace: &TraceScope) {
+        let (tools, trace, began) = (tools.clone(), trace.clone(), Instant::now());
+        *self.part.lock() = Some(CellPart { number, tools, trace, began });
+    }
+
+    /// The calls of tools that have ended within the present turn so far.
+    pub(crate) fn ended(&self) -> Vec<RecordedToolCall> {
+        self.state.lock().ended.clone()
+    }
+
+    /// The same, which are forgotten.
+    pub(crate) fn take_ended(&self) -> Vec<RecordedToolCall> {
+        take(&mut self.state.lock().ended)
+    }
+
+    /// Tells the caller what its program asks, which can only go on with answers, and waits a moment for some. Returns
+    /// them with the memory that they are charged to. `None` if none come so soon, or the program asks for what its
+    /// caller alone does not decide: the turn has to end with the requests then.
+    ///
+    /// Cancellation: no answer is lost.
+    pub(crate) async fn answers_soon(
+        &self,
+        requests: CallerRequests,
+    ) -> Option<(JsonText, Vec<CallMemory>)> {
+        let CellPart { number, tools, trace, began } = self.part.lock().clone()?;
+        let (is_slow, ended) = {
+            let state = self.state.lock();
+            (state.is_slow, state.ended.len())
+        };
+        if is_slow || began.elapsed() > LONGEST_TURN || ended >= MAX_ENDED {
+            return None;
+        }
+        let asked = AskedCell::of(&requests, &tools).ok().filter(AskedCell::is_for_caller)?;
+        let shown = requests.all.into_iter().map(|request| asked::shown(number, request));
+        let shown: Vec<AskedRequest> = shown.collect();
+        let waits = Instant::now();
+        self.tell(&shown);
+        let given = timeout(SOON, self.given_to(&shown)).await.unwrap_or_default();
+        if given.is_empty() {
+            return None;
+        }
+        let kind = ("wardian.tool.kind", AttributeValue::from("caller"));
+        trace.record(SPAN, (waits, Instant::now()), &[kind]);
+        let (answers, charged) = given.into_iter().map(|one| (one.answer, one.memory)).unzip();
+        let mut given = GivenAnswers::some(answers);
+        let text = asked.told(number, &mut given).ok()?;
+        self.state.lock().ended.append(&mut given.ended);
+        Some((text, charged))
     }
 
     /// Tells the caller what its program asks while it goes on: text that may come from a hostile guest. What
     /// the caller does not get, or what there is no room for, is left to the end of the turn.
     pub(crate) fn announce(&self, text: &str) {
         let Some(request) = CallerRequest::read(text) else { return };
-        let shown = match &*self.cell.lock() {
-            Some((number, tools)) => {
+        let shown = match &*self.part.lock() {
+            Some(CellPart { number, tools, .. }) => {
                 let called = request.tool.as_ref();
                 if called.is_some_and(|call| tools.listed(&call.name).is_some()) {
                     // The gateway answers it.
@@ -193,7 +275,10 @@ impl OpenRun {
             let Ok(text) = serde_json::to_string(&told) else { continue };
             let open = RequestState::Open(request.kind, request.name.clone());
             // Before the caller hears of it: the answer may come at once.
-            self.state.lock().requests.insert(request.id.clone(), open);
+            let mut state = self.state.lock();
+            state.requests.insert(request.id.clone(), open);
+            state.told = Some(Instant::now());
+            drop(state);
             listener.ask(text.into());
         }
     }
@@ -201,7 +286,7 @@ impl OpenRun {
     /// Takes the answers to these requests. Those to others are forgotten: the program does not wait for
     /// them any more.
     fn take_given(&self, requests: &[AskedRequest]) -> Vec<GivenAnswer> {
-        let given = std::mem::take(&mut self.state.lock().given);
+        let given = take(&mut self.state.lock().given);
         let is_asked = |given: &GivenAnswer| requests.iter().any(|one| one.id == given.answer.id);
         given.into_iter().filter(is_asked).collect()
     }
@@ -212,7 +297,7 @@ impl OpenRun {
         answers: Vec<AnswerParam>,
         memory: &CallMemory,
     ) -> Result<RunAnswersView, ServiceError> {
-        let tools = self.cell.lock().as_ref().map(|(_, tools)| tools.clone()).unwrap_or_default();
+        let tools = self.part.lock().as_ref().map(|part| part.tools.clone()).unwrap_or_default();
         let mut state = self.state.lock();
         let mut new: BTreeMap<String, Digest> = BTreeMap::new();
         let mut view =
@@ -240,6 +325,9 @@ impl OpenRun {
         for (id, digest) in new {
             state.requests.insert(id.clone(), RequestState::Answered(digest));
             state.answered.push_back(id);
+        }
+        if !given.is_empty() {
+            state.is_slow = state.told.is_some_and(|told| told.elapsed() > SOON);
         }
         state.given.append(&mut given);
         while state.answered.len() > MAX_ANSWERED {

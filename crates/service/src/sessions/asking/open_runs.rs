@@ -193,8 +193,10 @@ mod tests {
     use super::*;
     use crate::run::execute::log_stream::{Heard, LogStream, log_stream};
     use crate::sessions::asking::called_tools::CalledTools;
-    use wardian_formats::job::session::asking::MAX_ROUND;
+    use wardian_formats::job::session::asking::{CallerRequests, MAX_ROUND};
     use wardian_formats::protocol::methods::asking::{AskedKind, ToolDeclaration};
+    use wardian_stores::records::ToolCallEnd;
+    use wardian_telemetry::traces::TraceScope;
     use wardian_vocabulary::units::ByteCount;
 
     fn asked(id: &str, kind: AskedKind) -> AskedRequest {
@@ -283,7 +285,7 @@ mod tests {
         };
         run.announce(&request(1));
         let declared: Vec<ToolDeclaration> = serde_json::from_str(r#"[{"name": "f"}]"#).unwrap();
-        run.begin_part(1, &CalledTools::of(&declared).unwrap().known);
+        run.begin_part(1, &CalledTools::of(&declared).unwrap().known, &TraceScope::default());
         for wrong in ["{}", "[1]", &request(2).replace("\"f\"", "\"g\"")] {
             run.announce(wrong);
         }
@@ -305,6 +307,80 @@ mod tests {
             count += 1;
         }
         assert_eq!(count, MAX_ROUND - 1, "those that are open are few");
+    }
+
+    fn requests(numbers: &[u32]) -> CallerRequests {
+        let tool = |number| json!({"number": number, "tool": {"name": "f", "arguments": {}}});
+        let all: Vec<Value> = numbers.iter().map(tool).collect();
+        CallerRequests::read(Value::from(all).to_string().as_bytes()).unwrap()
+    }
+
+    /// A run in a part of a cell that may call `f`, whose output is a number.
+    fn in_a_part() -> (Arc<OpenRuns>, OpenedRun, LogStream) {
+        let (runs, opened, logs) = opened();
+        let declared = json!([{"name": "f", "output_schema": {"type": "integer"}}]).to_string();
+        let declared: Vec<ToolDeclaration> = serde_json::from_str(&declared).unwrap();
+        let known = CalledTools::of(&declared).unwrap().known;
+        opened.run().begin_part(1, &known, &TraceScope::default());
+        (runs, opened, logs)
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_soon_reaches_the_program_within_its_turn() {
+        let (runs, opened, mut logs) = in_a_part();
+        let (run, memory) = (opened.run(), CallMemory::unlimited());
+        let id = run.id().to_string();
+        let give = |given: Value| {
+            runs.answer(&TenantId::local(), &id, answers(&given), &memory).unwrap();
+        };
+        let soon = run.answers_soon(requests(&[1, 2]));
+        let (found, ()) = tokio::join!(soon, async {
+            assert_eq!(told(&mut logs).await["id"], "c1-r1");
+            assert_eq!(told(&mut logs).await["id"], "c1-r2");
+            give(json!([{"id": "c1-r2", "output": 7}]));
+        });
+        let (text, charged) = found.unwrap();
+        assert_eq!((text.as_str(), charged.len()), (r#"[{"number":2,"output":7}]"#, 1));
+        // One that has come before is there at once, and one that does not fit is an error.
+        give(json!([{"id": "c1-r1", "output": "x"}]));
+        let (text, _) = run.answers_soon(requests(&[1])).await.unwrap();
+        assert!(text.as_str().contains("something else than it declares"), "{text:?}");
+        let ended: Vec<_> = run.ended().into_iter().map(|call| (call.id, call.end)).collect();
+        let [two, one] = ["c1-r2", "c1-r1"].map(str::to_owned);
+        assert_eq!(ended, [(two, ToolCallEnd::Answered), (one, ToolCallEnd::Refused)]);
+        assert_eq!((run.take_ended().len(), run.ended().len()), (2, 0));
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_is_slow_or_not_alone_is_not_waited_for_in_a_turn() {
+        let (runs, opened, mut logs) = in_a_part();
+        let (run, memory) = (opened.run(), CallMemory::unlimited());
+        let id = run.id().to_string();
+        let give = |given: Value| {
+            runs.answer(&TenantId::local(), &id, answers(&given), &memory).unwrap();
+        };
+        let mut other = requests(&[1]);
+        "g".clone_into(&mut other.all[0].tool.as_mut().unwrap().name);
+        assert!(run.answers_soon(other).await.is_none(), "it was not declared");
+        assert!(run.answers_soon(requests(&[1])).await.is_none());
+        assert_eq!(told(&mut logs).await["id"], "c1-r1");
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        give(json!([{"id": "c1-r1", "output": 1}]));
+        assert!(run.answers_soon(requests(&[1])).await.is_none(), "it was slow");
+        let given = answers_of(&runs, &run, &[asked("c1-r1", AskedKind::Tool)]).await;
+        assert_eq!(given.len(), 1, "the answer is there for the next part");
+        // It is fast again.
+        let shown = [asked("c1-r2", AskedKind::Tool)];
+        let (given, ()) = tokio::join!(answers_of(&runs, &run, &shown), async {
+            told(&mut logs).await;
+            give(json!([{"id": "c1-r2", "output": 2}]));
+        });
+        assert_eq!(given.len(), 1);
+        let (found, ()) = tokio::join!(run.answers_soon(requests(&[3])), async {
+            told(&mut logs).await;
+            give(json!([{"id": "c1-r3", "output": 3}]));
+        });
+        assert!(found.is_some());
     }
 
     #[tokio::test]

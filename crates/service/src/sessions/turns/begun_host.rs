@@ -9,6 +9,7 @@ use wardian_dispatch::{CheckedPayload, RunHost, RunStage};
 use wardian_formats::job::message::Refusal;
 use wardian_formats::job::network::{NetworkReply, NetworkRequest};
 use wardian_formats::job::outcome::LogChunk;
+use wardian_formats::job::session::asking::{CallerRequests, JsonText};
 use wardian_sessions::Continuation;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
@@ -60,6 +61,10 @@ impl<H: RunHost> RunHost for BegunHost<'_, H> {
 
     async fn ask_network(&mut self, request: NetworkRequest<'_>) -> NetworkReply {
         self.host.ask_network(request).await
+    }
+
+    async fn ask_caller(&mut self, requests: CallerRequests) -> Option<JsonText> {
+        self.host.ask_caller(requests).await
     }
 
     fn longest_wait(&self) -> Option<Duration> {

@@ -16,14 +16,14 @@ use crate::interrupter::TurnInterruption;
 use crate::packs::{CheckedPack, ForgedPack, NotParked, UnreadPacks};
 use crate::worker::channel::WorkerChannelError;
 use crate::worker::handle::{Afterwards, AttachError, Worker};
-use crate::worker::outcome_check::{ImplausibleOutcome, check_cell, check_outcome, check_profile};
 use crate::worker::payload::{CheckedPayload, PayloadError};
-use crate::worker::run_clock::{Patience, RunClock, Unanswered, late_look_up, later, unanswered};
+use crate::worker::turn::outcome_check::{
+    ImplausibleOutcome, check_cell, check_outcome, check_profile,
+};
+use crate::worker::turn::run_clock::{Patience, RunClock, later};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
-use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::message::{FromWorker, GuestNumber, OUTPUT_MAX, Payload, ToWorker};
-use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
 use wardian_formats::job::session::asking::MAX_TOLD_REQUEST;
 use wardian_formats::job::session::checkpoint::PackFacts;
@@ -71,6 +71,8 @@ pub(crate) enum Violation {
     Printed,
     #[error("it sent a network request that no sandbox allows")]
     Network,
+    #[error("it asked its caller for what no sandbox does")]
+    Requests,
     #[error("its guest moved more bytes than its limit allows")]
     Bytes,
     #[error("it sent an impossible outcome")]
@@ -137,7 +139,7 @@ pub(crate) async fn perform(
     let limits = &allowed(order.turn);
     let (held, patience) = (order.limits.held(), patience.for_turn(order.turn));
     let for_run = if order.packs.is_some() { patience.with_state(held) } else { patience };
-    let mut exchange = Exchange {
+    let mut exchange = TurnExchange {
         worker,
         limits,
         clock: RunClock::start(limits.wall_time, for_run),
@@ -173,6 +175,11 @@ pub(crate) async fn perform(
     Ok((finished, None))
 }
 
+/// True if the caller of a turn hears what its program asks, and may answer before it ends.
+fn is_heard(turn: &Turn) -> bool {
+    turn.cell.as_ref().is_some_and(|cell| cell.is_heard)
+}
+
 /// The limits of a turn with what its host may store for it beyond them.
 fn allowed(turn: &Turn) -> TurnLimits {
     let more = turn.keep_files.allowance();
@@ -184,24 +191,24 @@ fn allowed(turn: &Turn) -> TurnLimits {
     }
 }
 
-struct Exchange<'run> {
+pub(super) struct TurnExchange<'run> {
     worker: &'run mut Worker,
-    limits: &'run TurnLimits,
-    clock: RunClock,
-    interruption: TurnInterruption,
-    calls: u32,
+    pub(super) limits: &'run TurnLimits,
+    pub(super) clock: RunClock,
+    pub(super) interruption: TurnInterruption,
+    pub(super) calls: u32,
     /// True once the guest has asked for something.
-    has_asked: bool,
+    pub(super) has_asked: bool,
     /// True once the worker has made the guest of its packs.
     is_resumed: bool,
-    bytes: ByteCount,
+    pub(super) bytes: ByteCount,
     /// Bytes of the log that were sent before the end.
     printed: u64,
     /// Reports of progress.
     reports: u32,
 }
 
-impl Exchange<'_> {
+impl TurnExchange<'_> {
     async fn start(&mut self, order: &TurnOrder<'_>) -> Result<(), Broken> {
         let tell = async {
             if let Some(guest) = order.guest {
@@ -231,6 +238,9 @@ impl Exchange<'_> {
                 }
                 (FromWorker::AskNetwork, Payload::Inline(request)) => {
                     self.ask_network(&request, host).await?;
+                }
+                (FromWorker::AskCaller, Payload::Inline(requests)) if is_heard(order.turn) => {
+                    self.ask_caller(&requests, host).await?;
                 }
                 (FromWorker::Printed(chunk), Payload::None) if order.turn.stream_logs => {
                     self.count_printed(&chunk)?;
@@ -268,7 +278,8 @@ impl Exchange<'_> {
                     | FromWorker::NotParked { .. }
                     | FromWorker::Unchanged
                     | FromWorker::Printed(_)
-                    | FromWorker::AskNetwork,
+                    | FromWorker::AskNetwork
+                    | FromWorker::AskCaller,
                     _,
                 ) => {
                     return Err(Violation::OutOfPlace.into());
@@ -345,79 +356,20 @@ impl Exchange<'_> {
         }
     }
 
-    async fn interrupt(&mut self) -> Result<(), Broken> {
+    pub(super) async fn interrupt(&mut self) -> Result<(), Broken> {
         self.answer(&ToWorker::Interrupt, &[]).await
     }
 
-    /// Asks the host to store a blob, and sends its answer to the worker.
-    async fn write_blob(
-        &mut self,
-        kind: &str,
-        content: Payload,
-        host: &mut impl RunHost,
-    ) -> Result<(), Broken> {
-        self.has_asked = true;
-        self.count_call()?;
-        let content = CheckedPayload::accept(content).map_err(Violation::from)?;
-        self.count_bytes(content.size())?;
-
-        let storing = host.write_blob(kind, content);
-        let message = match self.clock.wait_for(RequestKind::WriteBlob, storing).await {
-            Ok(Ok(id)) => ToWorker::BlobStored { id },
-            Ok(Err(refusal)) => ToWorker::Refused(refusal),
-            Err(Unanswered) => ToWorker::Refused(unanswered()),
-        };
-        self.answer(&message, &[]).await
-    }
-
-    /// Asks the host for the network. An interruption ends a wait, as if nothing had come. A worker ends each wait that it can shorten with the run's own
-    /// time; a request that takes longer was not shortened by it. A look-up has no such limit, so
-    /// it is answered at the end of that time.
-    async fn ask_network(&mut self, request: &[u8], host: &mut impl RunHost) -> Result<(), Broken> {
-        let request = NetworkRequest::parse(request).ok_or(Violation::Network)?;
-        self.has_asked = true;
-        if request.is_counted() {
-            self.count_call()?;
-        }
-        let is_look_up = matches!(request, NetworkRequest::Resolve { .. });
-        let in_vain = if is_look_up { Some(late_look_up()) } else { request.in_vain() };
-        let asking = host.ask_network(request);
-        let clock = &mut self.clock;
-        let waiting = async {
-            if is_look_up {
-                let found = clock.wait_within_run(RequestKind::Network, asking).await;
-                Ok(found.unwrap_or_else(|Unanswered| late_look_up()))
-            } else {
-                clock.wait_for(RequestKind::Network, asking).await
-            }
-        };
-        let reply = match in_vain {
-            None => waiting.await,
-            Some(in_vain) => {
-                let answered = select! {
-                    biased;
-                    reply = waiting => Some(reply),
-                    () = self.interruption.happens() => None,
-                };
-                match answered {
-                    Some(reply) => reply,
-                    None => {
-                        self.interrupt().await?;
-                        Ok(in_vain)
-                    }
-                }
-            }
-        };
-        let reply = reply.map_err(|Unanswered| Broken::Late)?;
-        self.answer(&ToWorker::NetworkAnswered, &reply.encode()).await
-    }
-
-    fn count_call(&mut self) -> Result<(), Violation> {
+    pub(super) fn count_call(&mut self) -> Result<(), Violation> {
         self.calls = self.calls.saturating_add(1);
         if self.calls > self.limits.host_calls { Err(Violation::Calls) } else { Ok(()) }
     }
 
-    async fn answer(&mut self, message: &ToWorker, content: &[u8]) -> Result<(), Broken> {
+    pub(super) async fn answer(
+        &mut self,
+        message: &ToWorker,
+        content: &[u8],
+    ) -> Result<(), Broken> {
         let answer = frame::encode(message, content, false).map_err(WorkerChannelError::from)?;
         let sent = timeout_at(self.clock.deadline(), self.worker.channel.send(answer.into())).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
@@ -487,7 +439,7 @@ impl Exchange<'_> {
 
     /// Counts bytes of host calls. The sandbox counts them first and raises an exception in the
     /// guest; this count is for a compromised sandbox.
-    fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
+    pub(super) fn count_bytes(&mut self, more: ByteCount) -> Result<(), Violation> {
         self.bytes = ByteCount::bytes(self.bytes.as_u64().saturating_add(more.as_u64()));
         if self.bytes > self.limits.host_bytes { Err(Violation::Bytes) } else { Ok(()) }
     }

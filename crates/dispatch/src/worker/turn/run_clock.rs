@@ -2,7 +2,7 @@
 //!
 //! INVARIANT(bounded-host-time): all answers of the host together extend a run by at most
 //! [`PoolConfig::host_time`]. An answer of a kind that counts against the run extends it by
-//! nothing.
+//! nothing. What the caller answers itself is not among them: no time of the run passes meanwhile.
 //!
 //! [`PoolConfig::host_time`]: crate::PoolConfig::host_time
 
@@ -119,6 +119,21 @@ impl RunClock {
         self.wait_until(self.end, kind, answer).await
     }
 
+    /// Waits for answers of the caller. No time of the run passes meanwhile.
+    pub(crate) async fn wait_for_caller<T>(&mut self, answer: impl Future<Output = T>) -> T {
+        let asked = Instant::now();
+        let answer = answer.await;
+        let took = asked.elapsed();
+        self.host_time.add(RequestKind::Caller, took);
+        self.end = later(self.end, took);
+        answer
+    }
+
+    /// Gives the run this time from now on: it goes on with answers of its caller.
+    pub(crate) fn begin_anew(&mut self, wall_time: Duration) {
+        self.end = later(Instant::now(), wall_time);
+    }
+
     async fn wait_until<T>(
         &mut self,
         latest: Instant,
@@ -138,7 +153,7 @@ impl RunClock {
     fn answer_by(&self, time: TimeOfAnswer) -> Instant {
         match time {
             TimeOfAnswer::ExtendsRun => later(self.end, self.extension_left),
-            TimeOfAnswer::CountsAgainstRun => self.deadline(),
+            TimeOfAnswer::CountsAgainstRun | TimeOfAnswer::Stands => self.deadline(),
         }
     }
 
@@ -152,7 +167,7 @@ impl RunClock {
     const fn extension_for(&self, time: TimeOfAnswer) -> Duration {
         match time {
             TimeOfAnswer::ExtendsRun => self.extension_left,
-            TimeOfAnswer::CountsAgainstRun => Duration::ZERO,
+            TimeOfAnswer::CountsAgainstRun | TimeOfAnswer::Stands => Duration::ZERO,
         }
     }
 }
