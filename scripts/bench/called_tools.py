@@ -16,6 +16,7 @@ import contextlib
 import http.client
 import json
 import random
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import served
-from bench import sessions
+from bench import sessions, surroundings
 from bench.sessions import Measured, serving, taken, times
 
 TOOLS = [{"name": "crm.echo", "input_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}]
@@ -215,6 +216,15 @@ def calls(program: Path, workers: int, form: Form, turns: int, at_once: int) -> 
     }
 
 
+def peers(program: Path, workers: int, form: Form) -> dict[str, Any]:
+    """The same calls of peers, one after another. They are libraries: no request travels over HTTP."""
+    python = surroundings.ensure_environment(None)
+    command = [str(python), str(Path(__file__).with_name("tool_peers.py")), str(form.calls)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return {"call_ms": found}
+
+
 def parked(program: Path, workers: int, form: Form) -> dict[str, Any]:
     """Runs that wait without a worker."""
     return waiting(program, workers, form, PARKED, form.waiting, warm=1)
@@ -278,6 +288,7 @@ def waiting(
 PARTS: dict[str, Callable[[Path, int, Form], dict[str, Any]]] = {
     "one_by_one": one_by_one,
     "at_once": at_once,
+    "peers": peers,
     "parked": parked,
     "held": held,
 }

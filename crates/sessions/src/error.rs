@@ -77,7 +77,8 @@ pub enum SessionsError {
     /// The interpreter is gone in which a cell has waited. The cell is rolled back.
     #[error(
         "cell {cell} of the session `{session}` was rolled back while it waited, because its interpreter was \
-         lost; the session is where it was before, and the cell can be executed again"
+         lost; the session is where it was before, and the cell can be executed again; what it has done \
+         elsewhere, with tools for example, is not undone"
     )]
     WaitLost {
         /// The session.
@@ -88,7 +89,8 @@ pub enum SessionsError {
     /// The cell that the answers are for does not wait any more: it was rolled back.
     #[error(
         "cell {cell} of the session `{session}` was rolled back and takes no answers: {reason}; the session \
-         is where it was before, and the cell can be executed again"
+         is where it was before, and the cell can be executed again; what it has done elsewhere, with tools for \
+         example, is not undone"
     )]
     WaitOver {
         /// The session.

@@ -104,6 +104,9 @@ pub(super) struct AskedItem {
     /// The arguments of a call that its caller has to approve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) proposed: Option<JsonText>,
+    /// Who has approved the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) approved_by: Option<String>,
 }
 
 impl AskedCell {
@@ -122,7 +125,8 @@ impl AskedCell {
             let proposed = approvable.map(|call| call.arguments.clone());
             let kind = if proposed.is_some() { AskedKind::Approval } else { kind_of(request) };
             let (number, tool) = (request.number, tool.map(|call| call.name.clone()));
-            Ok(AskedItem { number, kind, tool, arguments, fault, proposed })
+            let approved_by = None;
+            Ok(AskedItem { number, kind, tool, arguments, fault, proposed, approved_by })
         };
         let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
         Ok(Self { tools: tools.clone(), requests: requests? })
@@ -381,7 +385,8 @@ impl AskedItem {
         let output = answer.output.as_ref().unwrap_or(&null).as_str();
         let result = Digest::of(answer.error.as_deref().unwrap_or(output).as_bytes());
         let (tool, arguments) = (self.tool.clone()?, self.arguments?);
-        Some(RecordedToolCall { id, tool, arguments, result, end, approved_by: None, run_id: None })
+        let approved_by = self.approved_by.clone();
+        Some(RecordedToolCall { id, tool, arguments, result, end, approved_by, run_id: None })
     }
 }
 

@@ -134,7 +134,8 @@ impl DecidedCell {
         let listed = known.listed(&name);
         let call = ToolRequest { name, arguments };
         if let Some(listed) = listed {
-            let approved_by = Some(by.to_owned());
+            item.approved_by = Some(by.to_owned());
+            let approved_by = item.approved_by.clone();
             self.approved.push(ServerCall { number, id, listed, call, approved_by });
         }
         Ok(())
@@ -199,6 +200,11 @@ mod tests {
         // They are the caller's no more, and there is nothing left to decide.
         let mut rest = rest;
         assert!(cell.asked.decided(3, (&mut rest, true), "ada").unwrap().is_none());
+        // One that is cut off then was approved nevertheless.
+        let row = serde_json::to_string(&cell.asked).unwrap();
+        let kept: AskedCell = serde_json::from_str(&row).unwrap();
+        let item = kept.requests.iter().find(|item| item.number == 5).unwrap();
+        assert_eq!(item.approved_by.as_deref(), Some("ada"));
         let again = serde_json::from_str::<AnswerParam>(r#"{"id": "c3-r5", "output": true}"#);
         assert!(cell.asked.matched(3, &[again.unwrap()], false).is_err());
     }
