@@ -394,7 +394,7 @@ impl HeldCells {
         session: &SessionId,
         answers: &mut GivenAnswers,
     ) -> Result<Option<(TakenCell, JsonText)>, ServiceError> {
-        let given = |cell, asked: &AskedCell| asked.told(cell, answers);
+        let given = |cell, asked: &AskedCell| asked.told((session, cell), answers);
         let taken = self.take_to_go_on(session, given)?;
         Ok(taken.map(|(cell, until, text)| (self.taken(session, cell, until), text)))
     }
@@ -561,7 +561,9 @@ mod tests {
     }
 
     fn answer(held: &Held, id: &str) -> Result<Option<Taken<Guest, Turn>>, ServiceError> {
-        held.take_to_go_on(&session(), |cell, asked| asked.told(cell, &mut answers(id)))
+        held.take_to_go_on(&session(), |cell, asked| {
+            asked.told((&session(), cell), &mut answers(id))
+        })
     }
 
     /// Waits until no task waits for the end of a cell.

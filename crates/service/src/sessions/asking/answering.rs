@@ -132,7 +132,7 @@ impl Service {
             caller.memory.reserve(ByteCount::from(waiting.asked.len().saturating_mul(COPIES)))?;
             let asked = AskedCell::of_row(session, &waiting)?;
             parts.tools = asked.tools_with(declared);
-            parts.answers = Some(asked.told(waiting.number, given)?);
+            parts.answers = Some(asked.told((&session.id, waiting.number), given)?);
             given.ensure_used(&session.id)?;
             parts.follow(&caller.memory, waiting.result.clone())?;
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;

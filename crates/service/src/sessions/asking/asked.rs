@@ -205,14 +205,14 @@ impl AskedCell {
         is_decided && item.tool.as_deref().is_some_and(|tool| self.tools.listed(tool).is_some())
     }
 
-    /// What the guest of the cell of this number is told: these answers, or an interrupt in their place.
+    /// What the guest of the cell of this number of a session is told: these answers, or an interrupt in their place.
     ///
     /// # Errors
     ///
-    /// Those of [`Self::answered`].
+    /// Those of [`Self::answered`]. Or the cell has gone on meanwhile, and asks for something else.
     pub(crate) fn told(
         &self,
-        cell: u32,
+        (session, cell): (&SessionId, u32),
         given: &mut GivenAnswers,
     ) -> Result<JsonText, ServiceError> {
         let numbers = || self.requests.iter().map(|item| item.number);
@@ -221,8 +221,8 @@ impl AskedCell {
         }
         if let Some((of, text)) = &given.told {
             let is_same = numbers().eq(of.iter().copied());
-            let place = || ParamsError::wrong("answers", "answers to what waits", "others");
-            return if is_same { Ok(text.clone()) } else { Err(place().into()) };
+            let elsewhere = || SessionsError::AnsweredElsewhere { session: session.clone() };
+            return if is_same { Ok(text.clone()) } else { Err(elsewhere().into()) };
         }
         let text = self.answered(cell, given)?;
         given.told = Some((numbers().collect(), text.clone()));
@@ -234,7 +234,11 @@ impl AskedCell {
     /// # Errors
     ///
     /// Those of [`Self::matched`].
-    fn answered(&self, cell: u32, given: &mut GivenAnswers) -> Result<JsonText, ServiceError> {
+    pub(super) fn answered(
+        &self,
+        cell: u32,
+        given: &mut GivenAnswers,
+    ) -> Result<JsonText, ServiceError> {
         let matched = self.matched(cell, &given.answers, given.are_all)?;
         let mut for_guest = Vec::with_capacity(self.requests.len());
         for (item, answer) in matched.into_iter().zip(take(&mut given.answers)) {
@@ -518,7 +522,8 @@ mod tests {
 
     fn answered(answers: &Value) -> Result<String, String> {
         let answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
-        match asked().told(3, &mut GivenAnswers::all(answers)) {
+        let session = SessionId::of_random(&[1; 16]);
+        match asked().told((&session, 3), &mut GivenAnswers::all(answers)) {
             Ok(text) => Ok(text.as_str().to_owned()),
             Err(error) => Err(error.to_string()),
         }
@@ -550,8 +555,23 @@ mod tests {
     fn an_interrupt_stands_in_the_place_of_all_answers() {
         let expected = r#"[{"number":4,"interrupt":true},{"number":6,"interrupt":true}]"#;
         assert_eq!(asked().interrupted().unwrap().as_str(), expected);
-        let told = asked().told(3, &mut GivenAnswers::interrupt()).unwrap();
+        let session = SessionId::of_random(&[1; 16]);
+        let told = asked().told((&session, 3), &mut GivenAnswers::interrupt()).unwrap();
         assert_eq!(told.as_str(), expected);
+    }
+
+    #[test]
+    fn answers_that_were_told_once_are_for_no_other_requests() {
+        let session = SessionId::of_random(&[1; 16]);
+        let answers = json!([{"id": "c3-r4", "output": 1}, {"id": "c3-r6", "output": "x"}]);
+        let answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
+        let mut given = GivenAnswers::all(answers);
+        let told = asked().told((&session, 3), &mut given).unwrap();
+        assert_eq!(asked().told((&session, 3), &mut given).unwrap(), told, "it had not gone on");
+        let mut later = asked();
+        later.requests.pop();
+        let error = later.told((&session, 3), &mut given).unwrap_err();
+        assert!(error.to_string().contains("another call"), "{error}");
     }
 
     #[test]

@@ -209,7 +209,7 @@ impl OpenRun {
         trace.record(SPAN, (waits, Instant::now()), &[kind]);
         let (answers, charged) = given.into_iter().map(|one| (one.answer, one.memory)).unzip();
         let mut given = GivenAnswers::some(answers);
-        let text = asked.told(number, &mut given).ok()?;
+        let text = asked.answered(number, &mut given).ok()?;
         self.state.lock().ended.append(&mut given.ended);
         Some((text, charged))
     }
