@@ -73,6 +73,7 @@ impl TurnExecution {
             limits: guest.setup.limits,
             kept_as: None,
             interruption: TurnInterruption::never(),
+            crowded: self.scheduler.crowded(),
             frames,
         };
         let (finished, _none) = self.begin(&order, claim, host).await?;
@@ -112,9 +113,18 @@ impl TurnExecution {
         let first = frame::encode_order(&Order::Turn(number, turn));
         frames.extend(first.map_err(DispatchError::TooLarge)?);
         let (limits, kept_as) = (setup.limits, Some(number));
-        let (guest, frames) = (Some(guest), Arc::new(frames));
-        let order =
-            TurnOrder { guest, packs, turn, content, limits, kept_as, interruption, frames };
+        let (guest, frames, crowded) = (Some(guest), Arc::new(frames), self.scheduler.crowded());
+        let order = TurnOrder {
+            guest,
+            packs,
+            turn,
+            content,
+            limits,
+            kept_as,
+            interruption,
+            crowded,
+            frames,
+        };
         self.begin(&order, claim, host).await
     }
 
@@ -129,8 +139,18 @@ impl TurnExecution {
         let frames = frame::encode_order(&Order::Turn(key.number, turn));
         let frames = Arc::new(frames.map_err(DispatchError::TooLarge)?);
         let (guest, packs, kept_as) = (None, None, Some(key.number));
-        let order =
-            TurnOrder { guest, packs, turn, content, limits, kept_as, interruption, frames };
+        let crowded = self.scheduler.crowded();
+        let order = TurnOrder {
+            guest,
+            packs,
+            turn,
+            content,
+            limits,
+            kept_as,
+            interruption,
+            crowded,
+            frames,
+        };
         let asked = Instant::now();
         let lease = Lease::acquire_turn(&self.scheduler, claim, key, host).await?;
         let ended = self.attempt(lease, &order, asked.elapsed(), host).await?;

@@ -41,6 +41,8 @@ pub(crate) type Grant = oneshot::Sender<Granted>;
 pub(crate) struct Scheduler {
     shared: Mutex<Shared>,
     status: watch::Sender<PoolStatus>,
+    /// True while runs wait for a worker.
+    crowded: watch::Sender<bool>,
     demand: watch::Sender<PoolDemand>,
     /// The reason why no worker can start, while there is none.
     hopeless: watch::Sender<Option<Arc<StartFailure>>>,
@@ -90,6 +92,7 @@ impl Scheduler {
         Self {
             shared,
             status: watch::Sender::default(),
+            crowded: watch::Sender::default(),
             demand: watch::Sender::default(),
             hopeless: watch::Sender::default(),
             runtime,
@@ -391,6 +394,11 @@ impl Scheduler {
         self.demand.subscribe()
     }
 
+    /// Whether runs wait for a worker.
+    pub(crate) fn crowded(&self) -> watch::Receiver<bool> {
+        self.crowded.subscribe()
+    }
+
     pub(crate) fn watch(&self) -> watch::Receiver<PoolStatus> {
         self.status.subscribe()
     }
@@ -467,6 +475,8 @@ impl Scheduler {
             changes
         });
         let engaged = state.running().saturating_add(state.waiting());
+        let is_crowded = state.waiting() > 0;
+        self.crowded.send_if_modified(|before| std::mem::replace(before, is_crowded) != is_crowded);
         let (has_vacancy, needs_watch) = (state.vacancies() > 0, state.needs_watch());
         let demand = PoolDemand { phase, has_vacancy, needs_watch };
         self.demand.send_if_modified(|before| std::mem::replace(before, demand) != demand);

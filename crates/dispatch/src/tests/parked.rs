@@ -283,6 +283,35 @@ async fn a_caller_that_hears_along_answers_within_the_turn() {
     assert_eq!(error_type(&finished), "SandboxCrash");
 }
 
+/// A caller that hears along and never answers.
+struct Silent;
+
+impl RunHost for Silent {
+    async fn write_blob(&mut self, _: &str, content: CheckedPayload) -> Result<BlobId, Refusal> {
+        Ok(BlobId::of_digest(&Digest::of(&content.into_bytes().unwrap())))
+    }
+
+    async fn ask_caller(&mut self, _: CallerRequests) -> Option<JsonText> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_turn_waits_for_its_caller_only_while_nobody_else_wants_its_worker() {
+    let pool = start(holding(1, 1)).await;
+    let mut guest = pool.open(guest());
+    let mut job = cell("soon never\nkeep one\nreturn 7");
+    job.turn.cell = Some(CellOrder { is_heard: true, ..CellOrder::new(1, false) });
+    let asking = guest.turn(&job.turn, &mut Silent);
+    let other = async {
+        until(&pool, "busy", |report| report.running == 1).await;
+        run_script(&pool, "log other\nreturn {}").await
+    };
+    let both = timeout(Duration::from_secs(60), async { tokio::join!(asking, other) });
+    let (finished, other) = both.await.unwrap();
+    assert_eq!((logs(&finished.unwrap()), logs(&other)), (vec!["[]"], vec!["other"]));
+}
+
 #[tokio::test]
 async fn the_other_guests_of_a_worker_that_holds_a_cell_go_on_elsewhere() {
     let pool = start(holding(1, 8)).await;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::select;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use crate::interrupter::TurnInterruption;
@@ -104,6 +105,8 @@ pub(crate) struct TurnOrder<'run> {
     pub(crate) kept_as: Option<GuestNumber>,
     /// Its interruption by its caller.
     pub(crate) interruption: TurnInterruption,
+    /// Whether other runs wait for a worker.
+    pub(crate) crowded: watch::Receiver<bool>,
     /// The frames of the order, without the packs.
     pub(crate) frames: Arc<Vec<u8>>,
 }
@@ -144,6 +147,7 @@ pub(crate) async fn perform(
         limits,
         clock: RunClock::start(limits.wall_time, for_run),
         interruption: order.interruption.clone(),
+        crowded: order.crowded.clone(),
         calls: 0,
         has_asked: false,
         is_resumed: false,
@@ -196,6 +200,7 @@ pub(super) struct TurnExchange<'run> {
     pub(super) limits: &'run TurnLimits,
     pub(super) clock: RunClock,
     pub(super) interruption: TurnInterruption,
+    pub(super) crowded: watch::Receiver<bool>,
     pub(super) calls: u32,
     /// True once the guest has asked for something.
     pub(super) has_asked: bool,

@@ -80,8 +80,8 @@ impl TurnExchange<'_> {
         self.answer(&ToWorker::NetworkAnswered, &reply.encode()).await
     }
 
-    /// Asks the caller, which hears along, for answers. An interruption ends the wait, as if none had come. With
-    /// answers the turn begins anew, as it would if it had ended with the requests.
+    /// Asks the caller, which hears along, for answers. An interruption ends the wait, as if none had come; so do
+    /// other runs that wait for a worker. With answers the turn begins anew, as it would if it had ended with the requests.
     pub(super) async fn ask_caller(
         &mut self,
         requests: &[u8],
@@ -93,13 +93,20 @@ impl TurnExchange<'_> {
         let asking = self.clock.wait_for_caller(host.ask_caller(requests));
         let asked = select! {
             biased;
-            answers = asking => Some(answers),
-            () = self.interruption.happens() => None,
+            answers = asking => Ok(answers),
+            () = self.interruption.happens() => Err(true),
+            // The pool lasts longer than its turns.
+            _ = self.crowded.wait_for(|is_crowded| *is_crowded) => Err(false),
         };
-        if asked.is_none() {
-            self.interrupt().await?;
-        }
-        let answers = asked.flatten();
+        let answers = match asked {
+            Ok(answers) => answers,
+            Err(is_interrupted) => {
+                if is_interrupted {
+                    self.interrupt().await?;
+                }
+                None
+            }
+        };
         if answers.is_some() {
             (self.calls, self.bytes) = (0, ByteCount::default());
             self.clock.begin_anew(self.limits.wall_time);
