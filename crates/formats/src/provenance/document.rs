@@ -13,6 +13,7 @@ use crate::job::outcome::LogChunk;
 use crate::job::{FuelRules, KeepFiles, LayerPlace};
 use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::fault::ProvenanceError;
+use crate::provenance::session::asked::{DocumentTools, PartEnding};
 use crate::provenance::text::DocumentText;
 use crate::provenance::unrepeatable::Unrepeatable;
 use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion, WorkspacePath};
@@ -117,6 +118,9 @@ pub struct RunInputs {
     /// The record of what it exchanged with the network; none if it had no network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<DocumentBlob>,
+    /// Its tools, and the answers with which it went on; none if it could not wait for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<DocumentTools>,
 }
 
 fn is_first(rules: &FuelRules) -> bool {
@@ -241,6 +245,10 @@ pub struct RunEnding {
     pub fuel: Option<u64>,
     /// Largest size of its memory.
     pub memory_peak_bytes: u64,
+    /// What its parts before the last one left, each of which ended because the program waited for answers. The
+    /// other members are those of all parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "few")]
+    pub parts: Vec<PartEnding>,
 }
 
 /// Whether a program returned.
