@@ -12,7 +12,7 @@ use tracing::debug;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::record::document::DocumentedRun;
-use crate::run::result::answered::Answered;
+use crate::run::result::answered::{Answered, REPEATED};
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::asking::asked::{self, AskedCell};
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
@@ -43,9 +43,6 @@ use wardian_vocabulary::units::ByteCount;
 
 /// Why a cell has no end of its own.
 const STOPPED: &str = "it was stopped, or its caller has gone away";
-
-/// What the summary says of a cell whose first worker was lost before the cell had done anything outside of it.
-const REPEATED: &str = " It was begun a second time, because its first worker was lost.";
 
 /// The turn of a cell.
 #[derive(Debug)]

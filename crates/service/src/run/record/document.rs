@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::ServiceError;
+use crate::run::result::answered::REPEATED;
 use wardian_dispatch::Job;
 use wardian_formats::job::outcome::{LogChunk, Logs};
 use wardian_formats::job::{BlobMount, LayerMount, Program, SkillMount};
@@ -171,7 +172,7 @@ pub(crate) fn document_of(
     output_blobs.extend_from_slice(&result.output_blobs);
     let ending = RunEnding {
         status: status_of(result.status),
-        summary: result.summary.clone(),
+        summary: result.summary.strip_suffix(REPEATED).unwrap_or(&result.summary).to_owned(),
         output: result.output.as_ref().map(|output| output.get().to_owned()),
         output_truncated: result.output_truncated,
         error: result.error.as_ref().map(error_of),
