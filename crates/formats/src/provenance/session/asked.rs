@@ -177,8 +177,8 @@ impl DocumentRequest {
     #[must_use]
     pub fn named(&self) -> String {
         match &self.tool {
-            Some(tool) => format!("request {}, a call of `{tool}`,", self.number),
-            None => format!("request {}, for a line of text,", self.number),
+            Some(tool) => format!("request {} (`{tool}`)", self.number),
+            None => format!("request {} (a line of text)", self.number),
         }
     }
 
@@ -297,7 +297,7 @@ mod tests {
                 "other arguments",
             ),
             (vec![first(), request(4, None, "!")], "another prompt"),
-            (vec![request(3, Some("crm.wipe"), "{}")], "`crm.wipe`, was not recorded"),
+            (vec![request(3, Some("crm.wipe"), "{}")], "(`crm.wipe`) was not recorded"),
             (vec![first()], "was recorded, and not made"),
             (vec![first(), request(4, None, "?"), request(5, Some("x"), "{}")], "request 5"),
         ] {

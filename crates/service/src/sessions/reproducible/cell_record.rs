@@ -90,6 +90,10 @@ impl CellDraft {
         };
         let declared = cell.and_then(|cell| cell.tools.as_ref());
         let journal = match journal {
+            // A run that leaves no document has no record at all.
+            None if run.is_none() && cell.is_some_and(|cell| cell.program) => {
+                CellJournal::begun(inputs, declared, None).unrecorded()
+            }
             None => CellJournal::begun(inputs, declared, run),
             Some(mut journal) => {
                 declared.into_iter().for_each(|declared| journal.note_declared(declared));

@@ -35,6 +35,9 @@ pub(crate) struct CellJournal {
     parts: Vec<PartEnding>,
     /// The run that it is, if that has a document.
     run: Option<Box<DocumentedRun>>,
+    /// The digest of the tools that the program was told of last. It is known whatever becomes of the rest: what a
+    /// program is told once more changes its state.
+    declared: Option<Digest>,
     /// Bytes of its texts.
     bytes: usize,
     /// True if it was given up.
@@ -55,7 +58,8 @@ impl CellJournal {
         declared: Option<&JsonText>,
         run: Option<Box<DocumentedRun>>,
     ) -> Self {
-        let mut journal = Self { inputs, parts: Vec::new(), run, bytes: 0, is_lost: false };
+        let (parts, told) = (Vec::new(), declared.map(|text| Digest::of(text.as_str().as_bytes())));
+        let mut journal = Self { inputs, parts, run, declared: told, bytes: 0, is_lost: false };
         if let Some(declared) = declared {
             let declared = Some(DocumentText::of(declared.as_str()));
             let is_whole = declared.as_ref().is_some_and(|text| text.text.is_some());
@@ -86,11 +90,13 @@ impl CellJournal {
 
     /// True if the program was told of these tools last.
     pub(crate) fn is_declared(&self, declared: &JsonText) -> bool {
-        let tools = self.inputs.tools.as_ref();
-        let later = tools
-            .and_then(|tools| tools.rounds.iter().rev().find_map(|round| round.declared.as_ref()));
-        let last = later.or_else(|| tools.and_then(|tools| tools.declared.as_ref()));
-        last.is_some_and(|last| last.is(declared.as_str()))
+        self.declared == Some(Digest::of(declared.as_str().as_bytes()))
+    }
+
+    /// The same for a cell of which nobody will see a record.
+    pub(crate) fn unrecorded(mut self) -> Self {
+        self.give_up();
+        self
     }
 
     /// Notes a part that has ended with these requests, in the state of this digest.
@@ -162,6 +168,7 @@ impl CellJournal {
 
     /// Notes the tools that the program is told of with the answers of its present round.
     pub(crate) fn note_declared(&mut self, declared: &JsonText) {
+        self.declared = Some(Digest::of(declared.as_str().as_bytes()));
         self.charge(declared.as_str().len());
         let tools = self.inputs.tools.as_mut().filter(|_| !self.is_lost);
         if let Some(round) = tools.and_then(|tools| tools.rounds.last_mut()) {
@@ -270,6 +277,7 @@ mod tests {
         let mut journal = journal.answered(&told(r#"[{"number":2,"output":7}]"#));
         journal.note_declared(&told("[]"));
         assert!(journal.is_declared(&told("[]")));
+        assert!(journal.clone().unrecorded().is_declared(&told("[]")), "whatever is kept of it");
         journal.note_part(&part(), &requests(&[1, 3]), Some(Digest::of(b"state")));
         let text = serde_json::to_string(&journal).unwrap();
         assert_eq!(serde_json::from_str::<CellJournal>(&text).unwrap(), journal);
