@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::called_tools::Reading;
-use crate::support::{Client, Command, TestServer, eventually, failed, output};
+use crate::support::{Client, Command, SkillFolder, TestServer, eventually, failed, output};
 use crate::tools_in_runs::{CODE, Served};
 
 /// Long enough for a machine that is loaded.
@@ -165,7 +165,7 @@ fn text(text: &str) -> Value {
 }
 
 #[test]
-fn equal_answers_give_equal_documents_which_are_repeated_without_anybody() {
+fn recorded_answers_are_those_of_equal_documents_and_need_nobody() {
     let (server, place) = (server(), Command::new());
     let client = server.client();
     let args = json!({"args": {"name": "x"}, "keep_files": true});
@@ -248,14 +248,14 @@ fn programs_that_wait_in_the_middle_of_a_call_repeat_with_their_clocks_and_timer
     let (server, place) = (server(), Command::new());
     let client = server.client();
     let (first, waits) = to_end(&client, begin(&client, HELD, json!({})), |_| ());
-    let value = output(&first).clone();
+    let value = output(&first)["result"].clone();
     assert_eq!((waits, &value[1]), (4, &json!(true)), "{first:#}");
     // The wait itself takes no time.
     assert!(value[0][0][3].as_f64().unwrap() < 1.0, "{value}");
     let (second, _) = to_end(&client, begin(&client, HELD, json!({})), |_| {
         std::thread::park_timeout(Duration::from_millis(700));
     });
-    assert_eq!(output(&second), &value);
+    assert_eq!(output(&second)["result"], value);
     let text = document(&client, &first);
     let again = document(&client, &second);
     assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&text));
@@ -396,6 +396,41 @@ fn cells_of_reproducible_sessions_wait_and_are_repeated() {
     let other = place.run(&["verify", "changed.json"]).with(1);
     let expected = "cell 3: tools: request 2 (`crm.search`) has other arguments";
     assert!(other.stdout.contains(expected), "{}", other.stdout);
+}
+
+#[test]
+fn skills_that_call_tools_or_are_called_repeat_from_a_bundle() {
+    let skills = SkillFolder::new();
+    let asks = "import random\nfrom tools import mail\ndef main(args):\n    \
+                return {'said': mail.sync(n=args['n']), 'x': random.random()}";
+    skills.action("acme.asks", "1.0.0", asks);
+    let double = "def main(args):\n    return {'twice': 2 * args['n']}";
+    skills.action("acme.double", "1.0.0", double);
+    let settings = ["skills.from_code=acme.*", "records.documents=true"];
+    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
+    let arguments: Vec<&str> = ["--skills", skills.path()].into_iter().chain(settings).collect();
+    let (server, place) = (TestServer::start(&arguments), Command::new());
+    let client = server.client();
+    let call = json!({"name": "acme.asks", "args": {"n": 1}, "tools": [{"name": "mail"}],
+        "reproducible": {"seed": 5}, "timeout_ms": TIMEOUT});
+    let asked =
+        eventually(Duration::from_secs(300), || client.call("execute_skill", call.clone()).ok());
+    let (ended, waits) = to_end(&client, asked, |_| ());
+    assert_eq!((waits, &output(&ended)["said"]), (1, &Value::Null), "{ended:#}");
+    place.file("run.json", document(&client, &ended));
+    let same = place.run(&["verify", "run.json", "--skills", skills.path()]).with(0);
+    assert_eq!(same.stdout, "identical\n", "{}", same.stderr);
+    place.run(&["bundle", "run.json", "-o", "run.tar", "--skills", skills.path()]).with(0);
+    assert_eq!(place.run(&["verify", "run.tar"]).with(0).stdout, "identical\n");
+    // A skill that was executed is an answer as any other.
+    let code = "import tools\nasync def main():\n    \
+                return await tools.execute_skill('acme.double', n=21)";
+    let ended = begin(&client, code, json!({}));
+    assert_eq!(output(&ended)["twice"], 42, "{ended:#}");
+    place.file("run.json", document(&client, &ended));
+    assert_eq!(place.run(&["verify", "run.json"]).with(0).stdout, "identical\n");
+    let against = place.run(&["verify", "run.json", "--against", "run.json"]).with(0);
+    assert_eq!(against.stdout, "identical\n");
 }
 
 #[test]

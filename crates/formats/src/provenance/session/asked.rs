@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repetition_is_told_what_was_recorded_byte_for_byte() {
+    fn a_repetition_is_told_as_recorded_byte_for_byte() {
         for told in [
             "[]",
             r#"[{"number":4}]"#,
