@@ -133,9 +133,11 @@ fn a_run_that_waits_ends_with_its_caller_or_without() {
     let ended = answer(&client, &session, json!([{"id": "c1-r1", "output": 41}]));
     assert_eq!(output(&ended)["result"], 42);
     assert!(is_gone(&client, &session));
-    for (name, value) in
-        [("detach", json!(true)), ("idempotency_key", json!("a")), ("reproducible", json!(true))]
-    {
+    for (name, value) in [
+        ("detach", json!(true)),
+        ("idempotency_key", json!("a")),
+        ("reproducible", json!({"cache": true})),
+    ] {
         let mut params = json!({"language": "python", "code": "1", "tools": tools()});
         params[name] = value;
         assert_eq!(client.refusal("run_code", params).kind, "invalid_params", "{name}");

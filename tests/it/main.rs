@@ -62,6 +62,7 @@ mod publishing;
 mod records;
 mod reproducible;
 mod reproducible_sessions;
+mod reproducible_tools;
 mod results;
 mod rpc;
 mod run_content;

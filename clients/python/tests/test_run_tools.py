@@ -62,10 +62,12 @@ def test_a_run_calls_functions_until_its_end() -> None:
     with ScriptedServer([result(asked), result(over)]) as server:
         with wardian.Client(server.url) as client:
             named = {"crm.query": query}
-            ran = client.run_code("x", {"n": 1}, tools=named, timeout_ms=100, mount_skills=["s"])
+            options: Any = {"timeout_ms": 100, "mount_skills": ["s"], "reproducible": {"seed": 7}}
+            ran = client.run_code("x", {"n": 1}, tools=named, **options)
         first, second = [seen.body["params"] for seen in server.seen]
     assert ran.is_completed and ran.session is None
     assert first["args"] == {"n": 1} and "session" not in first
+    assert first["reproducible"] == {"seed": 7}
     assert [one["name"] for one in first["tools"]] == ["crm.query"]
     assert second == {
         "language": "python",

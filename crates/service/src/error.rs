@@ -235,6 +235,9 @@ pub enum ServiceError {
     /// The repetition of a recorded run would have other inputs.
     #[error("{0}")]
     OtherInputs(OtherInputs),
+    /// The repetition of a recorded program has asked for something else than the program did.
+    #[error("{0}")]
+    OtherRequests(String),
     /// A recorded run had limits that no run has here.
     #[error(
         "the document has limits above those of this server: raise `limits.max` (see `wardian \
@@ -305,6 +308,7 @@ impl ServiceError {
             | Self::InvalidKey(_)
             | Self::NotRecordable { .. }
             | Self::OtherInputs(_)
+            | Self::OtherRequests(_)
             | Self::LimitsOfRecord => ErrorKind::InvalidParams,
             Self::NoSessions | Self::NoSessionDocument { .. } => ErrorKind::InvalidParams,
             Self::Session(error) => error.kind(),

@@ -29,7 +29,9 @@ use wardian_formats::protocol::methods::execution::{
 };
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::provenance::canonical::MAX_INTEGER;
-use wardian_formats::provenance::{DocumentLimits, RunDocument, RunInputs, Unrepeatable};
+use wardian_formats::provenance::{
+    DocumentLimits, DocumentTools, RunDocument, RunInputs, Unrepeatable,
+};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::BlobId;
@@ -103,6 +105,16 @@ pub enum LocalRecord {
     Repeats(Box<RepeatedRun>),
 }
 
+impl LocalRecord {
+    /// The tools and the answers of the run that it repeats, if that had some.
+    fn tools(&self) -> Option<DocumentTools> {
+        match self {
+            Self::Repeats(repeated) => repeated.inputs.tools.clone(),
+            Self::Unwanted | Self::Wanted | Self::WithNetwork => None,
+        }
+    }
+}
+
 /// A run that is repeated.
 #[derive(Debug)]
 pub struct RepeatedRun {
@@ -160,6 +172,8 @@ pub struct LocalResult {
     pub network: Option<NetworkRecord>,
     /// The differences between the network record of a repetition and what was asked of it.
     pub network_differences: Vec<String>,
+    /// What a repetition asked otherwise than its record says, in a sentence. It was given up then.
+    pub tools_difference: Option<String>,
     /// The profile of the run, if one was wanted and the run has ended with its worker.
     pub profile: Option<ProfileText>,
 }
@@ -239,6 +253,7 @@ impl Service {
             plan.network = plan.network.with_recording(recording);
             plan.secrets = plan.secrets.map(DeclaredSecrets::with_stand_ins);
         }
+        let tools = record.tools();
         let script = self.record(&mut plan, record)?;
         let mut plan = plan.with_reproducible(reproducible).with_profile(profile);
         plan.whole_logs = true;
@@ -253,8 +268,12 @@ impl Service {
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        let answered = self.perform(caller, plan).await?;
-        Ok(LocalResult::of(answered, NetworkEnding::of(script.as_deref())))
+        let (answered, tools_difference) = match &tools {
+            None => (self.perform(caller, plan).await?, None),
+            Some(tools) => self.repeat_program(caller, (plan, input_blobs), tools).await?,
+        };
+        let ended = LocalResult::of(answered, NetworkEnding::of(script.as_deref()));
+        Ok(LocalResult { tools_difference, ..ended })
     }
 
     /// Makes a run leave a document, if it does. Returns its network, if that is recorded or
@@ -356,6 +375,7 @@ impl LocalResult {
             unrepeatable,
             network,
             network_differences,
+            tools_difference: None,
             profile,
         }
     }

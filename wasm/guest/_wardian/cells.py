@@ -70,6 +70,7 @@ class Session:
         self.features = 0  # flags of the `__future__` imports so far
         self.sources: dict[int, str] = {}
         self.inputs = [""]
+        self.number = 0  # of the present cell
         self.values: dict[int, Any] = {}
         self.last: list[Any] = ["", "", ""]
         self.outer: tuple[Any, Any] = (None, None)  # the streams of the process
@@ -229,7 +230,9 @@ class Session:
 
     def report_of(self, job: dict[str, Any]) -> bytes:
         """Runs the cell, or goes on with it, and returns the report of its value or of its requests."""
-        number, answers = job["cell"]["number"], job["cell"].get("answers")
+        answers = job["cell"].get("answers")
+        # A reproducible guest is told no number: its state must not depend on cells that left no trace.
+        self.number = number = job["cell"]["number"] or self.number + (answers is None)
         try:
             if answers is None:
                 source = _source_of(job)

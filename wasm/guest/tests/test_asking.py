@@ -11,6 +11,19 @@ from tests.support import Sandbox
 
 
 class Tools(Sandbox):
+    def test_a_guest_without_numbers_counts_its_cells_and_no_waits(self):
+        def run(source, **fields):
+            self.displayed = []
+            return self.run_code(source, cell={"number": 0, "reseed": False, **fields})
+
+        run("1")
+        end, requests = run("x = await ainput()\nx")
+        self.assertEqual(end, "waits", requests)
+        answers = [{"number": self.requests[0]["number"], "output": "Ada"}]
+        run("", answers=answers)
+        end, value = run("len(In), In[3], Out[2]")
+        self.assertEqual(value, [4, "len(In), In[3], Out[2]", "Ada"])
+
     def test_a_call_ends_the_turn_and_its_output_goes_on(self):
         source = "x = 1\nrows = await tools.query(table='sales', limit=3)\nx = 2\nlen(rows)"
         requests = self.waits(source, tools=["query"])

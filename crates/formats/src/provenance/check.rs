@@ -7,10 +7,11 @@ use crate::protocol::tools::{
     MAX_EPOCH, MAX_INPUT_BLOBS, MAX_KEEP_PATTERN, MAX_KEEP_PATTERNS, MAX_MOUNTS, MAX_SEED,
 };
 use crate::provenance::document::{
-    DocumentBlob, DocumentProgram, FORMAT, MAX_DOCUMENT, NETWORK_KIND, RunDocument, RunEnding,
-    RunInputs, VERSION,
+    DocumentBlob, DocumentProgram, FORMAT, MAX_DOCUMENT, MAX_PIECES, NETWORK_KIND, RunDocument,
+    RunEnding, RunInputs, VERSION,
 };
 use crate::provenance::fault::ProvenanceError;
+use crate::provenance::session::asked::{DocumentTools, PartEnding};
 use wardian_vocabulary::ids::MAX_NAMES_OF_BLOB;
 
 /// Most skills: those that a call mounts, and the one that it executes.
@@ -51,8 +52,15 @@ impl RunEnding {
         let mut neighbours = pieces.iter().zip(pieces.iter().skip(1));
         let is_one_form = neighbours.all(|(one, next)| one.stream != next.stream);
         ensure(is_one_form, "two adjacent pieces of its log belong to one stream")?;
-        ensure(self.files.len() <= MAX_LEFT_FILES, "it names too many files")
+        ensure(self.files.len() <= MAX_LEFT_FILES, "it names too many files")?;
+        ensure_few_blobs(&self.parts)
     }
+}
+
+/// Checks the blobs of all parts of a program together.
+pub(super) fn ensure_few_blobs(parts: &[PartEnding]) -> Result<(), ProvenanceError> {
+    let blobs = parts.iter().map(|part| part.output_blobs.len()).fold(0, usize::saturating_add);
+    ensure(blobs <= MAX_PIECES, "its parts stored too many blobs")
 }
 
 impl RunInputs {
@@ -104,6 +112,9 @@ impl RunInputs {
         };
         let is_fitting = self.network.as_ref().is_none_or(is_network);
         ensure(is_fitting, "`network` must be the blob of a network record")?;
+        let has_both = self.network.is_some() && self.tools.is_some();
+        ensure(!has_both, "a run with tools has no recorded network")?;
+        self.tools.as_ref().map_or(Ok(()), DocumentTools::check)?;
         self.arguments.check("arguments")?;
         self.arguments.text.as_deref().map_or(Ok(()), ensure_arguments)
     }

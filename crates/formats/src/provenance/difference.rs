@@ -12,6 +12,7 @@ use crate::job::LayerPlace;
 use crate::job::outcome::{LogChunk, Stream};
 use crate::provenance::document::{DocumentError, DocumentFile, RunEnding, RunInputs};
 use crate::provenance::fault::{ProvenanceError, harmless};
+use crate::provenance::session::asked::PartEnding;
 use wardian_vocabulary::ids::BlobId;
 
 /// Longest value that a difference repeats, in characters.
@@ -57,6 +58,13 @@ impl Difference {
     #[must_use]
     pub fn in_network(mut sentence: String) -> Self {
         sentence.insert_str(0, "network: ");
+        Self::of(sentence, None, None)
+    }
+
+    /// A request for an answer that is on one side only, or is another one, in a sentence.
+    #[must_use]
+    pub fn in_tools(mut sentence: String) -> Self {
+        sentence.insert_str(0, "tools: ");
         Self::of(sentence, None, None)
     }
 
@@ -130,7 +138,8 @@ impl RunEnding {
     /// and files.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let mut found = Vec::new();
+        // The first part that differs explains the others.
+        let mut found = part_difference(&self.parts, &other.parts);
         let mut note = |what: &str, one: Option<String>, two: Option<String>| {
             if one != two {
                 found.push(Difference::of(what, one, two));
@@ -162,6 +171,18 @@ impl RunEnding {
         }
         found
     }
+}
+
+/// The differences of the first part that differs.
+fn part_difference(one: &[PartEnding], other: &[PartEnding]) -> Vec<Difference> {
+    let longest = one.len().max(other.len());
+    let Some(at) = (0..longest).find(|at| one.get(*at) != other.get(*at)) else {
+        return Vec::new();
+    };
+    let value = |parts: &[PartEnding]| serde_json::to_value(parts.get(at)).unwrap_or_default();
+    let (name, mut found) = (format!("part {}", at.saturating_add(1)), Vec::new());
+    walk(&name, &value(one), &value(other), &mut found);
+    found
 }
 
 /// Takes a difference, if there is one.
@@ -321,7 +342,27 @@ mod tests {
             files_total: None,
             fuel: Some(1),
             memory_peak_bytes: 1,
+            parts: Vec::new(),
         }
+    }
+
+    #[test]
+    fn the_first_part_that_differs_is_named() {
+        let digest = wardian_vocabulary::ids::Digest::of(b"x");
+        let part = |fuel| PartEnding {
+            log_sha256: digest,
+            display_sha256: digest,
+            output_blobs: Vec::new(),
+            fuel,
+            memory_bytes: 1,
+            state_digest: None,
+        };
+        let with = |parts| RunEnding { parts, ..ending(Vec::new(), Vec::new()) };
+        let recorded = with(vec![part(1), part(2)]);
+        let found = recorded.differences(&with(vec![part(1), part(3)]));
+        assert_eq!(found.iter().map(|one| one.what.as_str()).collect::<Vec<_>>(), ["part 2.fuel"]);
+        let found = recorded.differences(&with(vec![part(1)]));
+        assert_eq!(found.first().map(|one| one.what.as_str()), Some("part 2"));
     }
 
     fn file() -> DocumentFile {

@@ -13,6 +13,7 @@ use crate::job::outcome::LogChunk;
 use crate::job::{FuelRules, KeepFiles, LayerPlace};
 use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::fault::ProvenanceError;
+use crate::provenance::session::asked::{DocumentTools, PartEnding};
 use crate::provenance::text::DocumentText;
 use crate::provenance::unrepeatable::Unrepeatable;
 use wardian_vocabulary::ids::{BlobId, BlobName, Digest, SkillName, SkillVersion, WorkspacePath};
@@ -117,6 +118,9 @@ pub struct RunInputs {
     /// The record of what it exchanged with the network; none if it had no network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<DocumentBlob>,
+    /// Its tools, and the answers with which it went on; none if it could not wait for any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<DocumentTools>,
 }
 
 fn is_first(rules: &FuelRules) -> bool {
@@ -241,6 +245,10 @@ pub struct RunEnding {
     pub fuel: Option<u64>,
     /// Largest size of its memory.
     pub memory_peak_bytes: u64,
+    /// What its parts before the last one left, each of which ended because the program waited for answers. The
+    /// other members are those of all parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "few")]
+    pub parts: Vec<PartEnding>,
 }
 
 /// Whether a program returned.
@@ -439,5 +447,35 @@ mod tests {
         assert!(network.is_some() && *strict_output);
         assert!(blobs.iter().all(|blob| blob.name.is_some() && !blob.other_names.is_empty()));
         assert!(blobs.iter().all(|blob| !blob.paths.is_empty()));
+    }
+
+    /// The form of what a run was answered, which is signed, compared and kept as well.
+    #[test]
+    fn a_document_with_answers_keeps_its_text() {
+        let mut document = RunDocument::read(WRITTEN.as_bytes()).unwrap();
+        let digest = Digest::of(b"{}");
+        let text = r#"{"sha256":"D","size_bytes":1,"text":"7"}"#;
+        let text = text.replace('D', &Digest::of(b"7").to_string());
+        let tools = format!(
+            r#"{{"declared":null,"rounds":[{{"answers":[{{"number":1,"output":{text}}},{{"error":{text},"number":2}},{{"interrupt":true,"number":3}}],"asked":[{{"content_sha256":"{digest}","number":1,"tool":"crm.find"}},{{"content_sha256":"{digest}","number":2,"tool":null}},{{"content_sha256":"{digest}","number":3,"tool":null}}]}}]}}"#
+        );
+        document.inputs.network = None;
+        document.inputs.tools = Some(serde_json::from_str(&tools).unwrap());
+        let part = PartEnding {
+            log_sha256: digest,
+            display_sha256: digest,
+            output_blobs: Vec::new(),
+            fuel: 5,
+            memory_bytes: 6,
+            state_digest: Some(digest),
+        };
+        document.ending.parts.push(part);
+        let written = document.text().unwrap();
+        assert!(written.contains(&format!(r#""tools":{tools}"#)), "{written}");
+        let part = format!(
+            r#""parts":[{{"display_sha256":"{digest}","fuel":5,"log_sha256":"{digest}","memory_bytes":6,"output_blobs":[],"state_digest":"{digest}"}}]"#
+        );
+        assert!(written.contains(&part), "{written}");
+        assert_eq!(RunDocument::read(written.as_bytes()).unwrap(), document);
     }
 }

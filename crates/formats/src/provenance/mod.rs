@@ -28,6 +28,9 @@ pub use crate::provenance::document::{
 pub use crate::provenance::ed25519_keys::{PrivateKey, PublicKey};
 pub use crate::provenance::fault::ProvenanceError;
 pub use crate::provenance::network::NetworkDocument;
+pub use crate::provenance::session::asked::{
+    DocumentAnswer, DocumentRequest, DocumentRound, DocumentTools, MAX_ROUNDS, PartEnding,
+};
 pub use crate::provenance::session::cell::{
     CellEnding, CellInputs, CellRun, DisplayDigest, LogDigest, SessionCell, SessionCellState,
 };

@@ -141,15 +141,14 @@ fn prepare(
     Ok(state)
 }
 
-/// The cell as its guest is told of it. A reproducible one counts only the cells that were kept: others
-/// leave no trace, and whether there were any may depend on the machine.
+/// The cell as its guest is told of it. A reproducible one counts its cells itself, so only those that were kept:
+/// others leave no trace, and whether there were any may depend on the machine.
 fn shown_cell<'a>(guest: &OpenGuest, turn: &'a Turn) -> Option<Cow<'a, CellOrder>> {
     let cell = turn.cell.as_ref()?;
     if guest.setup.reproducible.is_none() {
         return Some(Cow::Borrowed(cell));
     }
-    let number = guest.parking.sequence.saturating_add(1);
-    Some(Cow::Owned(CellOrder { number, ..cell.clone() }))
+    Some(Cow::Owned(CellOrder { number: 0, ..cell.clone() }))
 }
 
 /// True if a turn is interrupted before it is stopped, so that its state can be kept: a cell, unless it has
@@ -196,7 +195,8 @@ fn execute(
     state.timer = match alarm {
         None => RunTimer::Absent,
         Some(words) if counts_fuel => {
-            RunTimer::Fueled(FueledTimer { timer: IntervalTimer::default(), words })
+            let (timer, watch) = (IntervalTimer::default(), watchdog.timer());
+            RunTimer::Fueled(FueledTimer { timer, words, watch })
         }
         Some(_) => RunTimer::Live(watchdog.timer()),
     };

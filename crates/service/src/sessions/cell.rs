@@ -11,7 +11,8 @@ use tracing::debug;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::run::result::answered::Answered;
+use crate::run::record::document::DocumentedRun;
+use crate::run::result::answered::{Answered, REPEATED};
 use crate::runs::active::{ActiveRun, StopReason};
 use crate::sessions::asking::asked::{self, AskedCell};
 use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
@@ -21,10 +22,12 @@ use crate::sessions::held::going_on::{go_on, hold, wait_lost};
 use crate::sessions::held::places::HeldPlace;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::reproducible::cell_record::{CellDraft, KeptRun};
+use crate::sessions::reproducible::journal::CellJournal;
 use crate::sessions::room::{RunningCell, SessionRoom};
 use crate::sessions::setup::contents_of;
 use crate::sessions::turns::begun_host::BegunHost;
 use crate::sessions::turns::end_turn::{keep, leave, too_long};
+use crate::sessions::turns::not_begun::{NotBegun, not_resumed};
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, Pool, RunHost,
 };
@@ -33,20 +36,13 @@ use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::protocol::methods::asking::AskedRequest;
 use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
 use wardian_formats::protocol::methods::execution::RunStatus;
-use wardian_formats::provenance::{SessionInputs, Toolchain};
+use wardian_formats::provenance::{DocumentBlob, SessionInputs, Toolchain};
 use wardian_sessions::{Continuation, SessionTurn, SessionsError};
-use wardian_vocabulary::ids::{CheckpointId, Digest, RunId};
+use wardian_vocabulary::ids::{Digest, RunId};
 use wardian_vocabulary::units::ByteCount;
-
-/// Why a cell of a reproducible session cannot wait.
-const ASKS_NOBODY: &str =
-    "a reproducible session has nobody to ask: `input()` and tools do not work in it";
 
 /// Why a cell has no end of its own.
 const STOPPED: &str = "it was stopped, or its caller has gone away";
-
-/// What the summary says of a cell whose first worker was lost before the cell had done anything outside of it.
-const REPEATED: &str = " It was begun a second time, because its first worker was lost.";
 
 /// The turn of a cell.
 #[derive(Debug)]
@@ -98,6 +94,12 @@ pub(crate) struct PlannedCell {
     pub(crate) is_heard: bool,
     /// The result of its earlier parts, if it has waited.
     pub(crate) earlier: Option<String>,
+    /// What has decided it so far, if it has waited and its session is reproducible.
+    pub(crate) journal: Option<Box<CellJournal>>,
+    /// The blobs with the names that they had, if it repeats another cell.
+    pub(crate) recorded_blobs: Option<Vec<DocumentBlob>>,
+    /// What its document names, if it is a run that begins and leaves one.
+    pub(crate) documented: Option<Box<DocumentedRun>>,
     /// The run that the cell is, once it is granted.
     pub(crate) run: Option<Arc<ActiveRun>>,
 }
@@ -160,11 +162,12 @@ impl PlannedCell {
     ///
     /// It repeats a cell of another session, and something else would decide it.
     fn draft(
-        &self,
+        &mut self,
         job: &Job,
         toolchain: &Toolchain,
     ) -> Result<Option<Box<CellDraft>>, ServiceError> {
-        let draft = CellDraft::of(job, self.facts.head.as_ref(), toolchain);
+        let journal = (self.journal.take().map(|journal| *journal), self.documented.take());
+        let draft = CellDraft::of(job, self.facts.head.as_ref(), toolchain, journal);
         let draft = draft.map_err(ServiceError::Unserialisable)?;
         let found = draft.as_ref().and_then(CellDraft::session);
         if let Some((expected, found)) = self.expected.as_ref().zip(found)
@@ -175,9 +178,18 @@ impl PlannedCell {
         Ok(draft.map(Box::new))
     }
 
-    /// The cell as this run, which an interrupt of its session reaches.
-    pub(crate) fn of_run(self, run: &Arc<ActiveRun>) -> Self {
-        Self { run: Some(Arc::clone(run)), ..self }
+    /// The cell as this run, which an interrupt of its session reaches, and which may leave a document.
+    pub(crate) fn of_run(
+        self,
+        run: &Arc<ActiveRun>,
+        documented: Option<Box<DocumentedRun>>,
+    ) -> Self {
+        Self { run: Some(Arc::clone(run)), documented, ..self }
+    }
+
+    /// True if it is a whole program, as that of a run, and begins.
+    pub(crate) const fn begins_program(&self) -> bool {
+        self.is_program && self.answers.is_none()
     }
 
     /// The error for a session that cannot go on, for this reason.
@@ -197,7 +209,7 @@ impl PlannedCell {
     ///
     /// The cell was not begun.
     pub(crate) async fn run(
-        self,
+        mut self,
         (pool, room, toolchain): (&Pool, &SessionRoom, &Toolchain),
         caller: &Caller,
         job: Job,
@@ -313,10 +325,6 @@ impl PlannedCell {
         let unconfirmed = "the interpreter did not confirm that its randomness was renewed";
         let state = state
             .and_then(|state| if is_reseeded { Ok(state) } else { Err(unconfirmed.to_owned()) });
-        let state = match (&draft, requests.is_empty()) {
-            (Some(_), false) => Err(ASKS_NOBODY.to_owned()),
-            _ => state,
-        };
         let ended =
             EndedCell { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state };
         (finished, ended)
@@ -337,20 +345,24 @@ impl RunningTurn {
 
 impl EndedCell {
     /// Keeps the state after the cell, or that in which it waits; or leaves the session where it was. Says so
-    /// in the answer. Packs that nobody could read again are not kept.
+    /// in the answer. Packs that nobody could read again are not kept. Returns what the document of a run names that
+    /// has ended, too.
     pub(crate) async fn settle(
         self,
         (room, caller): (&SessionRoom, &Caller),
         mut answered: Answered,
-    ) -> Answered {
+    ) -> (Answered, Option<Box<DocumentedRun>>) {
         // A state is read with the memory for clients, which others need too.
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
-        let Self { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state } = self;
+        let Self { turn, requests, tools, is_reseeded, mut draft, earlier, is_repeated, state } =
+            self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let waits = !requests.is_empty();
         let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
-        let state = asked.and_then(|asked| Ok((state?, asked)));
+        let mut state = asked.and_then(|asked| Ok((state?, asked)));
+        note_wait(&mut state, &mut draft, (&answered, &requests));
+        let ended = draft.as_mut().filter(|_| !waits).and_then(|draft| draft.journal.run());
         if let Ok((_, Some(asked))) = &state {
             note_requests(&mut answered, asked.divided(cell, requests));
         }
@@ -398,8 +410,25 @@ impl EndedCell {
             Ok(at) => answered.result.session = state_of(CellFate::Kept, at, digest),
             Err(reason) => answered.result = left.rolled_back(answered.result, &reason),
         }
-        answered
+        (answered, ended)
     }
+}
+
+/// Notes in the journal of a reproducible cell what the part has left that ends with these requests, and lets the cell
+/// wait with it.
+fn note_wait(
+    state: &mut Result<(LeftState, Option<AskedCell>), String>,
+    draft: &mut Option<Box<CellDraft>>,
+    (answered, requests): (&Answered, &CallerRequests),
+) {
+    let Ok((left, Some(asked))) = state else { return };
+    let Some(CellDraft { mut journal, .. }) = draft.take().map(|draft| *draft) else { return };
+    let digest = match left {
+        LeftState::Packed(_, pack) => Some(pack.facts.root),
+        LeftState::Held(..) => None,
+    };
+    journal.note_part(answered, requests, digest);
+    asked.journal = Some(Box::new(journal));
 }
 
 /// Says in the answer of a cell that waits what its caller answers, and what the gateway answers itself.
@@ -417,7 +446,7 @@ fn noted_of(
     answered: &Answered,
 ) -> Option<KeptRun> {
     let Ok((LeftState::Packed(_, pack), None)) = state else { return None };
-    draft?.ended(answered, pack.facts.root).ok()
+    draft?.ended(answered, pack.facts.root).ok().flatten()
 }
 
 /// A guest in the state that the session is at.
@@ -434,30 +463,6 @@ async fn guest_at(
     }
     debug!(session.id = %turn.session(), "the session goes on from {} packs", packs.len());
     Ok(pool.resume(spec, contents_of(packs, &memory).await?))
-}
-
-/// Why a cell was not begun.
-struct NotBegun {
-    error: ServiceError,
-    /// True if it never can be. Otherwise a cell that has waited waits on.
-    is_lost: bool,
-}
-
-impl From<ServiceError> for NotBegun {
-    fn from(error: ServiceError) -> Self {
-        Self { error, is_lost: false }
-    }
-}
-
-/// The error for a turn that was not begun, perhaps because its guest could not be made of its checkpoint.
-fn not_resumed(error: DispatchError, head: Option<&CheckpointId>) -> NotBegun {
-    match (error, head) {
-        (DispatchError::NotResumed { reason }, Some(checkpoint)) => {
-            let checkpoint = checkpoint.clone();
-            NotBegun { error: ServiceError::StateUnusable { checkpoint, reason }, is_lost: true }
-        }
-        (error, _) => ServiceError::from(error).into(),
-    }
 }
 
 /// The state that a cell has left, or why it is not kept.

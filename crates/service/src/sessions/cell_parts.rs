@@ -5,15 +5,18 @@ use std::sync::Arc;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::label::RunLabel;
+use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
 use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::asking::cell_call::CallInProgress;
 use crate::sessions::asking::granted::GrantedTools;
 use crate::sessions::asking::open_run::OpenRun;
+use crate::sessions::reproducible::journal::CellJournal;
+use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::{KeepBounds, KeepFiles};
 use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams};
-use wardian_formats::provenance::SessionInputs;
+use wardian_formats::provenance::{DocumentBlob, SessionInputs};
 use wardian_stores::records::RecordedToolCall;
 
 /// The parts of a call that its cell has for itself.
@@ -40,12 +43,34 @@ pub(super) struct CellParts {
     pub(super) call: Arc<CallInProgress>,
     /// The result of its earlier parts, if it has waited.
     pub(super) earlier: Option<String>,
+    /// What has decided it so far, if it has waited and its session is reproducible.
+    pub(super) journal: Option<Box<CellJournal>>,
+    /// What it has of the record, if it repeats another cell.
+    pub(super) recorded: Option<RecordedParts>,
+}
+
+/// What a cell has of the record that it repeats.
+#[derive(Debug, Clone)]
+pub(super) struct RecordedParts {
+    /// The limits in the place of those that it asks for.
+    pub(super) limits: RunLimits,
+    /// The blobs with the names that they had.
+    pub(super) blobs: Vec<DocumentBlob>,
 }
 
 impl CellParts {
     /// The parts of a call that only interrupts a cell.
     pub(super) fn of_interrupt(bounds: KeepBounds) -> Self {
         Self::of_code(String::new(), KeepFiles::Usual(bounds))
+    }
+
+    /// Lets a reproducible cell go on as it has begun: what a later call asks for decides its time alone.
+    pub(super) fn go_on_as_begun(&mut self, planned: &mut Planned) {
+        let Some(journal) = &self.journal else { return };
+        planned.limits = journal.limits_of_part(planned.limits);
+        let begun = journal.inputs();
+        self.keep_files = begun.keep_files.clone();
+        (self.strict_output, self.shows_value) = (begun.strict_output, begun.shows_value);
     }
 
     /// The parts of the same call for a cell that goes on in it.
@@ -58,6 +83,7 @@ impl CellParts {
             open: self.open.clone(),
             call: Arc::clone(&self.call),
             granted: self.granted.clone(),
+            recorded: self.recorded.clone(),
             ..Self::of_code(String::new(), self.keep_files.clone())
         }
     }
@@ -96,6 +122,8 @@ impl CellParts {
             open: None,
             call: Arc::default(),
             earlier: None,
+            journal: None,
+            recorded: None,
         }
     }
 }

@@ -28,8 +28,8 @@ use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam}
 use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::{
     SessionSetup, is_of_run, limits_of_cell, limits_of_session, refuse_other_program,
-    refuse_other_seed, refuse_tools_of_reproducible, refuse_what_cells_have_not,
-    refuse_what_cells_set, refuse_what_first_cells_set, setup_of,
+    refuse_other_seed, refuse_what_cells_have_not, refuse_what_cells_set,
+    refuse_what_first_cells_set, setup_of,
 };
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
@@ -157,10 +157,8 @@ impl Service {
         let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
         let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
             None => {
-                refuse_tools_of_reproducible(seed.as_ref(), params.tools.is_some())?;
-                if seed.is_none() {
-                    parts.granted = self.granted_to_code(caller).asking(params.asks_nobody);
-                }
+                let granted = self.granted_to_code(caller).asking(params.asks_nobody);
+                parts.granted = granted.of_cell(seed.as_ref(), &parts.code);
                 parts.tools = self.called_tools(caller, tools, &parts.granted).await?;
                 let policy = &self.policy.limits;
                 let limits = limits_of_session(policy, caller, &parts.limits, seed.as_ref())?;
@@ -176,8 +174,8 @@ impl Service {
                 let session = store.find(&caller.tenant, &session_id(id)?).await?;
                 refuse_other_program(&session)?;
                 let own = setup_of(&session)?.reproducible;
-                refuse_tools_of_reproducible(own.as_ref(), params.tools.is_some())?;
-                parts.granted = self.granted_to(caller, &session)?.asking(params.asks_nobody);
+                let granted = self.granted_to(caller, &session)?.asking(params.asks_nobody);
+                parts.granted = granted.of_cell(own.as_ref(), &parts.code);
                 parts.tools = self.called_tools(caller, tools, &parts.granted).await?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
                 (session, planned)
@@ -277,16 +275,17 @@ impl Service {
     pub(super) async fn run_planned_cell(
         &self,
         caller: &Caller,
-        (session, planned): (&StoredSession, Planned),
-        parts: CellParts,
+        (session, mut planned): (&StoredSession, Planned),
+        mut parts: CellParts,
         turn: CellTurn,
     ) -> Result<Answered, ServiceError> {
         let SessionSetup { layers, reproducible: seed, is_run, .. } = setup_of(session)?;
         let (mut facts, continuation) = (turn.facts(), turn.continuation());
         if let Some(seed) = &seed {
             // It goes on with the same random numbers, also if its state was continued before.
-            facts.must_reseed = seed.must_reseed(facts.head.as_ref());
+            facts.must_reseed = parts.answers.is_none() && seed.must_reseed(facts.head.as_ref());
         }
+        parts.go_on_as_begun(&mut planned);
         let (number, head) = (facts.number, facts.head.clone());
         let id = parts.open.as_ref().and_then(|open| open.id_of_first_part());
         self.sessions().open_runs().calls().begin_part(&session.id, &parts.call);
@@ -309,6 +308,9 @@ impl Service {
             is_heard,
             expected: parts.expected,
             earlier: parts.earlier,
+            journal: parts.journal,
+            recorded_blobs: parts.recorded.map(|recorded| recorded.blobs),
+            documented: None,
             run: None,
         };
         let planned = Planned {
@@ -354,7 +356,10 @@ impl Service {
         parts: &CellParts,
     ) -> Result<Planned, ServiceError> {
         let setup = setup_of(session)?;
-        let limits = limits_of_cell(&self.policy.limits, caller, (session, &setup), parts.limits)?;
+        let limits = match &parts.recorded {
+            Some(recorded) => recorded.limits,
+            None => limits_of_cell(&self.policy.limits, caller, (session, &setup), parts.limits)?,
+        };
         self.plan_again(caller, &setup, parts.code.clone(), limits).await
     }
 
@@ -367,7 +372,8 @@ impl Service {
         limits: RunLimits,
     ) -> Result<Planned, ServiceError> {
         if let Some(skill) = setup.skills.first().filter(|_| setup.runs_skill) {
-            return self.plan_guest_of_skill(caller, skill, &setup.blobs, limits).await;
+            let own = (limits, setup.reproducible.as_ref());
+            return self.plan_guest_of_skill(caller, skill, &setup.blobs, own).await;
         }
         let mounts = (setup.skills.as_slice(), setup.blobs.as_slice());
         self.plan_guest(caller, code, mounts, (limits, setup.reproducible.as_ref())).await

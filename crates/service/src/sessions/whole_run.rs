@@ -17,6 +17,7 @@ use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::order::{SessionKind, UnknownSession, waits_on};
+use crate::sessions::reproducible::session_seed::SessionSeed;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{
@@ -46,21 +47,25 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         let others = (params.reproducible, params.detach, params.idempotency_key.is_some());
         refuse_what_waiting_runs_have_not(others)?;
+        let seed = SessionSeed::of_call(params.reproducible)?;
         let granted = self.granted_to_code(caller).asking(params.asks_nobody);
+        let granted = granted.of_cell(seed.as_ref(), &params.code);
         let tools = self.called_tools(caller, params.tools.as_deref(), &granted).await?;
         let opened = self.open_run(caller, params.tools.as_deref(), listener.as_ref());
         let keep_files = self.policy.limits.keep_files;
         let parts =
             CellParts { tools, granted, ..CellParts::of(&mut params, keep_files, listener)? };
-        let limits = self.policy.limits.for_caller(caller.limits).resolve(&parts.limits)?;
+        let policy = self.policy.limits.for_caller(caller.limits);
+        let limits = policy.for_reproducible(params.reproducible).resolve(&parts.limits)?;
         let mounts = (params.mount_skills.as_slice(), params.input_blobs.as_slice());
-        let planned = self.plan_guest(caller, parts.code.clone(), mounts, (limits, None));
+        let limits = (limits, seed.as_ref());
+        let planned = self.plan_guest(caller, parts.code.clone(), mounts, limits);
         let mut planned = planned.await?;
         planned.entrypoint = params.entrypoint;
         if let Some(args) = params.args {
             planned.args = args;
         }
-        self.run_whole(caller, (planned, params.input_blobs), parts, opened).await
+        self.run_whole(caller, (planned, params.input_blobs, seed), parts, opened).await
     }
 
     /// Executes a skill that may call the tools of this call, as [`Self::run_with_tools`].
@@ -76,9 +81,10 @@ impl Service {
     ) -> Result<MethodResult, ServiceError> {
         let others = (params.reproducible, params.detach, params.idempotency_key.is_some());
         refuse_what_waiting_runs_have_not(others)?;
-        let limits = params.limits();
+        let seed = SessionSeed::of_call(params.reproducible)?;
+        let (limits, asked) = (params.limits(), params.reproducible);
         let named = (params.name.as_str(), params.version.as_deref());
-        let checked = self.plan_skill(caller, named, params.args, &limits, None).await?;
+        let checked = self.plan_skill(caller, named, params.args, &limits, asked).await?;
         if checked.secrets.is_some() {
             return Err(refusal_of_secrets(&params.name, params.tools.is_some()).into());
         }
@@ -101,9 +107,10 @@ impl Service {
             format!("{}@{}#{}", mount.name, mount.version, mount.digest)
         });
         let reference = reference.unwrap_or(params.name);
-        let planned = self.plan_guest_of_skill(caller, &reference, &blobs, checked.limits).await?;
+        let limits = (checked.limits, seed.as_ref());
+        let planned = self.plan_guest_of_skill(caller, &reference, &blobs, limits).await?;
         let planned = Planned { args: checked.args, ..planned };
-        self.run_whole(caller, (planned, blobs), parts, opened).await
+        self.run_whole(caller, (planned, blobs, seed), parts, opened).await
     }
 
     /// The plan of a run of a skill in the guest of its session.
@@ -112,28 +119,31 @@ impl Service {
         caller: &Caller,
         reference: &str,
         blobs: &[InputBlob],
-        limits: RunLimits,
+        (limits, seed): (RunLimits, Option<&SessionSeed>),
     ) -> Result<Planned, ServiceError> {
         let seen = self.find_skill(caller, reference, None)?;
         let planned = self.plan_of(caller, &seen, limits).await?;
         // As for the cells of any session.
         let planned = Planned { usual_bytecode: Bytecode::Never, ..planned }.with_blobs(blobs)?;
         planned.ensure_allowed(caller)?;
-        Ok(planned)
+        Ok(match seed {
+            Some(seed) => planned.following(seed.as_order()),
+            None => planned,
+        })
     }
 
-    /// Runs a program in a session of its own, with these blobs.
+    /// Runs a program in a session of its own, with these blobs and this seed.
     async fn run_whole(
         &self,
         caller: &Caller,
-        (planned, blobs): (Planned, Vec<InputBlob>),
+        (planned, blobs, seed): (Planned, Vec<InputBlob>, Option<SessionSeed>),
         mut parts: CellParts,
         opened: Option<OpenedRun>,
     ) -> Result<MethodResult, ServiceError> {
         parts.open = opened.as_ref().map(OpenedRun::run);
         let store = self.sessions().store()?;
         let label = parts.label.as_ref().map_or(LABEL, RunLabel::as_str).to_owned();
-        let made = (&planned, blobs, None, SessionKind::OfRun);
+        let made = (&planned, blobs, seed, SessionKind::OfRun);
         let idle = Some(store.longest_wait());
         let session = self.add_session(caller, made, Some(label), [idle, None]).await?;
         // However this ends, a session that its caller does not know is closed.
@@ -185,8 +195,9 @@ fn refusal_of_secrets(name: &str, has_tools: bool) -> ParamsError {
 fn refuse_what_waiting_runs_have_not(
     (reproducible, detach, has_key): (Option<ReproducibleParam>, bool, bool),
 ) -> Result<(), ParamsError> {
-    let is_reproducible = reproducible.is_some_and(|asked| asked != ReproducibleParam::Flag(false));
-    let set = [("reproducible", is_reproducible), ("detach", detach), ("idempotency_key", has_key)];
+    let takes_kept = matches!(reproducible, Some(ReproducibleParam::Inputs { cache: true, .. }));
+    let set =
+        [("reproducible.cache", takes_kept), ("detach", detach), ("idempotency_key", has_key)];
     match set.into_iter().find(|(_, is_set)| *is_set) {
         Some((name, _)) => {
             Err(ParamsError::wrong(name, "left out in a call with `tools`", "a value"))

@@ -29,7 +29,7 @@ use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{note, shown};
 use crate::cli::verify_args::VerifyArgs;
 use wardian_config::Config;
-use wardian_formats::provenance::{Difference, RunDocument};
+use wardian_formats::provenance::RunDocument;
 use wardian_vocabulary::ids::Digest;
 
 /// Executes the command.
@@ -61,11 +61,12 @@ pub(crate) fn verify(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed>
     }
     block_on_until_interrupted(Box::pin(async {
         let repeated = repeated(config, &recorded, &files, unpacked.as_ref());
-        let Repetition { document: now, network } = Box::pin(repeated).await?;
-        note_other_programs(&recorded, &now);
-        // A request that was not recorded explains what follows from its failure.
-        let network = network.into_iter().map(Difference::in_network);
-        let differences = network.chain(recorded.ending.differences(&now.ending)).collect();
+        // A request that was not recorded explains what follows from it.
+        let Repetition { document: now, requests: mut differences } = Box::pin(repeated).await?;
+        if let Some(now) = now {
+            note_other_programs(&recorded, &now);
+            differences.extend(recorded.ending.differences(&now.ending));
+        }
         Ok(RunVerdict::of(digest, differences).print(args.json, ["recorded", "now"]))
     }))
 }

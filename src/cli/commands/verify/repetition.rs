@@ -1,6 +1,7 @@
 //! Executes a recorded run again.
 
 use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
@@ -16,13 +17,15 @@ use wardian_engine::code::instrumentation::Variant;
 use wardian_formats::protocol::methods::execution::ReproducibleParam;
 use wardian_formats::protocol::methods::input_blob::{BlobAtPath, InputBlob};
 use wardian_formats::provenance::{
-    DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments,
+    Difference, DocumentBlob, DocumentProgram, RunDocument, RunInputs, ensure_arguments,
 };
 use wardian_images::PackageSet;
 use wardian_service::{
-    Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, ServiceError,
+    Caller, LocalProgram, LocalRecord, LocalRun, NetworkRecord, RepeatedRun, Service, ServiceError,
 };
+use wardian_stores::blobs::LocalBlobStore;
 use wardian_vocabulary::ids::WorkspacePath;
+use wardian_vocabulary::units::ByteCount;
 
 /// Lower bound of a repetition's time limit: this machine may be slower than the one that executed
 /// the run.
@@ -30,9 +33,10 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A run that was executed again.
 pub(super) struct Repetition {
-    pub(super) document: Box<RunDocument>,
-    /// The differences between its requests and the network record.
-    pub(super) network: Vec<String>,
+    /// Its document; `None` if it was given up, because it asked for something else than the run.
+    pub(super) document: Option<Box<RunDocument>>,
+    /// The differences between what it asked for and the record.
+    pub(super) requests: Vec<Difference>,
 }
 
 /// Executes a recorded run again, with the contents among `files`. Nothing is fetched from the
@@ -43,7 +47,7 @@ pub(super) async fn repeated(
     files: &FoundFiles,
     unpacked: Option<&UnpackedBundle>,
 ) -> Result<Repetition, Failed> {
-    let request = order(&recorded.inputs, files)?;
+    let request = (order(&recorded.inputs, files)?, recorded.inputs.blobs.as_slice());
     let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let mut config = on_its_own(config.clone(), &folder);
     if let Some(unpacked) = unpacked {
@@ -53,7 +57,10 @@ pub(super) async fn repeated(
     if let Some(unpacked) = unpacked {
         runtime.add_layers_of_record(unpacked.folder("layers"));
     }
-    let ended = perform(&runtime, request, &recorded.inputs, files).await;
+    let ended = match recorded.inputs.tools {
+        None => perform(&runtime, (&runtime.service, &runtime.blobs), request, files).await,
+        Some(_) => Box::pin(perform_apart(&runtime, request, files)).await,
+    };
     runtime.shut_down(Duration::ZERO).await;
     ended
 }
@@ -86,24 +93,41 @@ pub(super) fn not_repeated(error: ServiceError) -> Failed {
     }
 }
 
-async fn perform(
+/// Performs a run that may wait for answers: with sessions, in a store of their own.
+async fn perform_apart(
     runtime: &Runtime,
-    request: LocalRun,
-    inputs: &RunInputs,
+    request: (LocalRun, &[DocumentBlob]),
     files: &FoundFiles,
 ) -> Result<Repetition, Failed> {
-    for blob in &inputs.blobs {
-        files.store(&runtime.blobs, blob)?;
+    let sizes = request.1.iter().map(|blob| blob.size_bytes);
+    let place = runtime.with_own_blobs(ByteCount::bytes(sizes.fold(0, u64::saturating_add)))?;
+    place.open_sessions().await?;
+    perform(runtime, (&place.service, &place.blobs), request, files).await
+}
+
+async fn perform(
+    runtime: &Runtime,
+    (service, store): (&Arc<Service>, &Arc<LocalBlobStore>),
+    (request, blobs): (LocalRun, &[DocumentBlob]),
+    files: &FoundFiles,
+) -> Result<Repetition, Failed> {
+    for blob in blobs {
+        files.store(store, blob)?;
     }
     let caller = Caller::local("verification");
-    let ended = runtime.service.run_file(&caller, request).await.map_err(not_repeated)?;
+    let ended = service.run_file(&caller, request).await.map_err(not_repeated)?;
     runtime.warn_of_missing_walls();
+    if let Some(sentence) = ended.tools_difference {
+        let requests = vec![Difference::in_tools(sentence)];
+        return Ok(Repetition { document: None, requests });
+    }
     if let Some(why) = ended.unrepeatable {
         return Err(Failed::because(format!("the run cannot be compared here: {why}")));
     }
     let document = ended.document;
     let document = document.ok_or_else(|| Failed::because("the repetition left no document"))?;
-    Ok(Repetition { document, network: ended.network_differences })
+    let requests = ended.network_differences.into_iter().map(Difference::in_network).collect();
+    Ok(Repetition { document: Some(document), requests })
 }
 
 /// The network record of a run, whose id was checked.

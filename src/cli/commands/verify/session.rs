@@ -146,10 +146,15 @@ async fn execute(
             strict_output: run.inputs.strict_output,
             shows_value: run.inputs.shows_value,
             expected: Some(Box::new(recorded.inputs.clone())),
+            tools: Some(run.inputs.tools.clone().unwrap_or_default()),
             ..LocalCell::new(source.clone())
         };
         let ended = place.service.run_local_cell(&caller, &id, cell).await;
         let ended = ended.map_err(not_repeated)?;
+        if let Some(sentence) = ended.difference {
+            // It explains what follows from it.
+            return Ok(vec![in_cell(*number, Difference::in_tools(sentence))]);
+        }
         if let Some(why) = ended.unrepeatable {
             let why = format!("cell {number} of the session cannot be compared here: {why}");
             return Err(Failed::because(why));

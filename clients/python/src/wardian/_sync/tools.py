@@ -35,7 +35,7 @@ class ToolAnswer:
 CODE = "run_code"
 PROGRAMS = (CODE, "execute_skill")
 """The tools that run programs, which may ask for approvals."""
-WITHOUT_TOOLS = ("tools", "answers", "abandon", "detach", "reproducible", "idempotency_key")
+WITHOUT_TOOLS = ("tools", "answers", "abandon", "detach", "idempotency_key")
 """Parameters with which code cannot have the functions of the caller, or has those of the model's call."""
 
 
@@ -124,6 +124,9 @@ class ToolBox:
     def _tools_for(self, name: str, params: Mapping[str, Any]) -> Tools:
         """The functions that the code of a call can call."""
         if name != CODE or any(params.get(one) for one in WITHOUT_TOOLS):
+            return ()
+        reproducible = params.get("reproducible")
+        if isinstance(reproducible, Mapping) and reproducible.get("cache"):
             return ()
         return self._own.of_code()
 

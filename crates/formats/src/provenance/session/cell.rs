@@ -9,6 +9,7 @@ use crate::job::KeepFiles;
 use crate::job::outcome::LogChunk;
 use crate::protocol::methods::cells::DisplayedObject;
 use crate::provenance::document::{DocumentError, DocumentFile, DocumentStatus, few};
+use crate::provenance::session::asked::{DocumentTools, PartEnding};
 use crate::provenance::text::DocumentText;
 use wardian_vocabulary::ids::{BlobId, Digest};
 use wardian_vocabulary::units::ByteCount;
@@ -71,6 +72,9 @@ pub struct CellInputs {
     pub host_calls: u32,
     /// Bytes of those calls.
     pub host_bytes: u64,
+    /// Its tools, and the answers with which it went on; none if it had no tools and asked nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<DocumentTools>,
 }
 
 /// The end of a cell, and all that came out.
@@ -102,6 +106,10 @@ pub struct CellEnding {
     pub memory_bytes: u64,
     /// The digest of all of memory, and of the files of the workspace.
     pub state_digest: Digest,
+    /// What its parts before the last one left, each of which ended because the cell waited for answers. The other
+    /// members are those of the last part.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "few")]
+    pub parts: Vec<PartEnding>,
 }
 
 /// The log of a cell.

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::provenance::check::ensure;
+use crate::provenance::check::{ensure, ensure_few_blobs};
 use crate::provenance::difference::{Difference, OtherInputs, walk};
 use crate::provenance::fault::ProvenanceError;
 use crate::provenance::session::cell::{CellEnding, CellInputs};
@@ -27,7 +27,8 @@ impl CellEnding {
     /// Checks what no cell leaves that is kept.
     pub(super) fn check(&self) -> Result<(), ProvenanceError> {
         let is_short = self.files.len() <= crate::job::outcome::MAX_LEFT_FILES;
-        ensure(is_short, "it names too many files")
+        ensure(is_short, "it names too many files")?;
+        ensure_few_blobs(&self.parts)
     }
 }
 
@@ -96,6 +97,7 @@ mod tests {
             fuel: 5,
             memory_bytes: 65_536,
             state_digest: Digest::of(b"state"),
+            parts: Vec::new(),
         }
     }
 

@@ -184,6 +184,7 @@ impl SessionInputs {
             epoch: self.epoch,
             fuel_rules: self.fuel_rules,
             network: None,
+            tools: run.inputs.tools.clone(),
         }
     }
 
@@ -227,6 +228,7 @@ mod tests {
             logs_bytes: 1_000,
             host_calls: 10,
             host_bytes: 1_000,
+            tools: None,
         };
         let ending = CellEnding {
             status: DocumentStatus::Completed,
@@ -241,6 +243,7 @@ mod tests {
             fuel: 5,
             memory_bytes: 65_536,
             state_digest: Digest::of(b"state"),
+            parts: Vec::new(),
         };
         let (state, source) = (SessionCellState::Kept, Some(DocumentText::of(source)));
         SessionCell { number, state, source, run: Some(CellRun { inputs, ending }) }

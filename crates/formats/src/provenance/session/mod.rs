@@ -3,6 +3,7 @@
 //! A session is executed again cell by cell. What a cell leaves in memory and files is compared by its
 //! digest.
 
+pub mod asked;
 pub mod cell;
 mod difference;
 pub mod document;

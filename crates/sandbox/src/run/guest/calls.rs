@@ -59,7 +59,12 @@ fn call_host(
         meter.set(left)?;
     }
     let answer = match answer {
-        HostAnswer::Held(requests) => hold(caller.data_mut(), requests),
+        HostAnswer::Held(requests) => {
+            let answer = hold(caller.data_mut(), requests);
+            // Its fuel is another one.
+            set_mark(&mut caller)?;
+            answer
+        }
         HostAnswer::Asked(requests) => ask(caller.data_mut(), &requests),
         other => other,
     };

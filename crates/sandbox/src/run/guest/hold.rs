@@ -62,7 +62,7 @@ pub(super) fn ask(guest: &mut Guest, requests: &[u8]) -> HostAnswer {
 /// Ends the turn of a guest that asks this of its caller, and returns the answer of its next turn.
 pub(super) fn hold(guest: &mut Guest, requests: CallerRequests) -> HostAnswer {
     let Guest { lasting, turn: Some(state) } = guest else { return HostAnswer::Fault };
-    let RunTimer::Live(watch) = &state.timer else {
+    let Some(watch) = state.timer.watch() else {
         return HostAnswer::Bytes(replies::refused(&Refusal {
             error_type: "PolicyDenied".to_owned(),
             message: "this interpreter cannot wait for its caller".to_owned(),
@@ -70,6 +70,9 @@ pub(super) fn hold(guest: &mut Guest, requests: CallerRequests) -> HostAnswer {
     };
     watch.stand();
     let clocks = &mut lasting.process.clock_and_random;
+    if let Some(meter) = &state.meter {
+        clocks.note_fuel(meter.left());
+    }
     let standing = clocks.parked();
     let memory_peak = ByteCount::from(lasting.ceiling.peak());
     let outcome = outcome_of(state, requests, memory_peak);
@@ -83,6 +86,9 @@ pub(super) fn hold(guest: &mut Guest, requests: CallerRequests) -> HostAnswer {
     let answer = replies::done(answers.as_str().as_bytes());
     if !begin(state, &turn, began) {
         return HostAnswer::Stopped(Stopped::Cancelled);
+    }
+    if let Some(budget) = turn.limits.fuel {
+        clocks.refuel(FuelMeter::bounded(budget));
     }
     HostAnswer::Bytes(answer)
 }
@@ -136,8 +142,12 @@ fn begin(state: &mut TurnState, turn: &Turn, watch: Stopwatch) -> bool {
         capture.tell(listener);
     }
     state.io.capture = capture;
-    let deadline = Deadline::at(watch.started() + limits.wall_time).with_grace(INTERRUPT_GRACE);
-    if let RunTimer::Live(watch) = &state.timer {
+    let mut deadline = Deadline::at(watch.started() + limits.wall_time);
+    // A reproducible guest is stopped at once: where an interrupt arrives depends on the machine.
+    if let RunTimer::Live(_) = &state.timer {
+        deadline = deadline.with_grace(INTERRUPT_GRACE);
+    }
+    if let Some(watch) = state.timer.watch() {
         watch.go_on(&deadline);
     }
     state.io.deadline = deadline;

@@ -35,6 +35,8 @@ pub(crate) struct FueledTimer {
     pub(crate) timer: IntervalTimer,
     /// The words by which the guest is told that it has run out.
     pub(crate) words: SignalWords,
+    /// The watchdog, whose signals it does not need, but which looks at nothing while the guest is held.
+    pub(crate) watch: LiveTimer,
 }
 
 impl RunTimer {
@@ -44,6 +46,15 @@ impl RunTimer {
             Self::Absent => None,
             Self::Live(timer) => timer.answer(request),
             Self::Fueled(timer) => Some(timer.timer.answer(request, now)),
+        }
+    }
+
+    /// The watchdog of a guest that can be held. `None` without a timer.
+    pub(crate) const fn watch(&self) -> Option<&LiveTimer> {
+        match self {
+            Self::Absent => None,
+            Self::Live(watch) => Some(watch),
+            Self::Fueled(fueled) => Some(&fueled.watch),
         }
     }
 

@@ -29,7 +29,7 @@ use crate::run::prepare::input_blobs::{HeldBlobs, InputBlobs, open_inputs};
 use crate::run::prepare::mounted_skill::mounts_and_contents;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::RunPurpose;
-use crate::run::record::document::{DocumentOrder, inputs_of};
+use crate::run::record::document::{DocumentOrder, DocumentedRun, inputs_of};
 use crate::run::record::kept_content::title_of_program;
 use crate::run::record::kept_document::{kept_document, with_document};
 use crate::run::record::run_record::DraftRecord;
@@ -42,7 +42,6 @@ use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::{EndedCell, PlannedCell};
 use wardian_dispatch::{FinishedRun, GuestSpec, Job};
 use wardian_formats::job::{Program, Setup, Turn};
-use wardian_formats::provenance::RunInputs;
 use wardian_stores::records::{Recorder, RunKind};
 use wardian_vocabulary::ids::{Digest, RunId};
 
@@ -91,8 +90,8 @@ struct Granted {
     job: Job,
     host: TenantHost,
     form: ResultForm,
-    /// The inputs that its document names, if it leaves one.
-    inputs: Option<Box<RunInputs>>,
+    /// What its document names, if it leaves one.
+    documented: Option<Box<DocumentedRun>>,
     key: Option<Digest>,
     cell: Option<PlannedCell>,
     held: Held,
@@ -106,7 +105,7 @@ struct Ended {
     finished: FinishedRun,
     host: TenantHost,
     form: ResultForm,
-    inputs: Option<Box<RunInputs>>,
+    documented: Option<Box<DocumentedRun>>,
     key: Option<Digest>,
     cell: Option<EndedCell>,
     held: Held,
@@ -326,7 +325,8 @@ impl Service {
             prepared;
         let Prepared { mut form, open, key, cell, held, .. } = prepared;
         let inputs = inputs_of(document.as_ref(), &job, &self.answers.toolchain)?;
-        form.whole_logs |= inputs.is_some();
+        let mut documented = inputs.map(|inputs| Box::new(DocumentedRun::of(*inputs)));
+        form.whole_logs |= documented.is_some();
         log.note_prepared();
         if let Some(record) = log.record() {
             record.note_prepared(&job, secrets.masks.as_ref());
@@ -337,7 +337,8 @@ impl Service {
                 }
             }
         }
-        let cell = cell.map(|cell| cell.of_run(&run));
+        // A cell may have several parts, and its document is made at the end of the last one.
+        let cell = cell.map(|cell| cell.of_run(&run, documented.take()));
         let network = Arc::new(self.execution.network.open(&caller.tenant, network, &secrets));
         log.watch(&network);
         let parts = HostParts {
@@ -349,7 +350,7 @@ impl Service {
             longest_wait: detach.and_then(|order| self.policy.detach.longest_wait_of(&order)),
         };
         let host = self.execution.host_of(caller, parts);
-        Ok(Granted { purpose, job, host, form, inputs, key, cell, held })
+        Ok(Granted { purpose, job, host, form, documented, key, cell, held })
     }
 
     /// Granted: waits for a worker and for the end of the run there.
@@ -359,7 +360,7 @@ impl Service {
         granted: Granted,
         log: &mut RunLog,
     ) -> Result<Ended, ServiceError> {
-        let Granted { purpose, job, mut host, form, inputs, key, cell, held } = granted;
+        let Granted { purpose, job, mut host, form, documented, key, cell, held } = granted;
         let run_id = job.turn.id.clone();
         let pool = &self.execution.pool;
         // The answer needs no content of the order, which is dropped here.
@@ -380,7 +381,7 @@ impl Service {
         };
         let finished = covered(caller, host.masks(), finished).await.map_err(after_run)?;
         log.note(&finished);
-        Ok(Ended { run_id, finished, host, form, inputs, key, cell, held })
+        Ok(Ended { run_id, finished, host, form, documented, key, cell, held })
     }
 
     /// Ended: makes the answer of the call, and the document if the run leaves one.
@@ -390,13 +391,14 @@ impl Service {
         ended: Ended,
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
-        let Ended { run_id, finished, host, form, inputs, key, cell, held: _held } = ended;
+        let Ended { run_id, finished, host, form, mut documented, key, cell, held: _held } = ended;
         let mut answered = self.answers.result_of(caller, run_id, finished, host, form).await?;
         if let Some(cell) = cell {
-            answered = Box::pin(cell.settle((&self.sessions, caller), answered)).await;
+            let settled = Box::pin(cell.settle((&self.sessions, caller), answered)).await;
+            (answered, documented) = settled;
         }
         let answered =
-            with_document(&self.answers.toolchain, caller, log, answered, inputs).await?;
+            with_document(&self.answers.toolchain, caller, log, answered, documented).await?;
         self.answers.keep_result(caller, key, &answered);
         Ok(answered)
     }

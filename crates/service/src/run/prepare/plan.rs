@@ -205,8 +205,8 @@ impl Planned {
     /// none.
     pub(crate) fn recorded_blobs(&self) -> Option<&[DocumentBlob]> {
         let run = self.document.as_ref().and_then(|order| order.expected.as_ref());
-        let session = || self.cell.as_ref().and_then(|cell| cell.expected.as_ref());
-        run.map(|inputs| &*inputs.blobs).or_else(|| session().map(|inputs| &*inputs.blobs))
+        let cell = || self.cell.as_ref().and_then(|cell| cell.recorded_blobs.as_deref());
+        run.map(|inputs| &*inputs.blobs).or_else(cell)
     }
 
     /// Refuses to record a run that nobody could repeat.

@@ -4,17 +4,21 @@
 //! INVARIANT(same-inputs-or-nothing): a repetition begins only if everything that decides it is what
 //! the record names.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ServiceError;
+use crate::run::result::answered::REPEATED;
 use wardian_dispatch::Job;
-use wardian_formats::job::outcome::Logs;
+use wardian_formats::job::outcome::{LogChunk, Logs};
 use wardian_formats::job::{BlobMount, LayerMount, Program, SkillMount};
 use wardian_formats::protocol::methods::execution::{FileResult, RunError, RunResult, RunStatus};
 use wardian_formats::provenance::canonical::MAX_INTEGER;
 use wardian_formats::provenance::{
     Difference, DocumentBlob, DocumentError, DocumentFile, DocumentLayer, DocumentLimits,
     DocumentLog, DocumentProgram, DocumentSkill, DocumentStatus, DocumentText, OtherInputs,
-    RunDocument, RunEnding, RunInputs, Toolchain,
+    PartEnding, RunDocument, RunEnding, RunInputs, Toolchain,
 };
+use wardian_vocabulary::ids::BlobId;
 
 /// The order for the document of a run.
 #[derive(Debug, Default)]
@@ -23,6 +27,74 @@ pub(crate) struct DocumentOrder {
     pub expected: Option<Box<RunInputs>>,
     /// The network record that answers the run.
     pub network: Option<DocumentBlob>,
+}
+
+/// A run whose document is to be made: what decided it, and what its parts so far have left, if it has waited for
+/// answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DocumentedRun {
+    pub(crate) inputs: RunInputs,
+    pub(crate) parts: Vec<PartEnding>,
+    log: DocumentLog,
+    output_blobs: Vec<BlobId>,
+    fuel: u64,
+    memory_bytes: u64,
+}
+
+impl DocumentedRun {
+    /// A run that begins with these inputs.
+    pub(crate) fn of(inputs: RunInputs) -> Self {
+        let (parts, log, output_blobs) = (Vec::new(), DocumentLog::default(), Vec::new());
+        Self { inputs, parts, log, output_blobs, fuel: 0, memory_bytes: 0 }
+    }
+
+    /// Adds what a part has left. Its files are among those of the last part.
+    pub(crate) fn note_part(&mut self, result: &RunResult, logs: &Logs) {
+        self.log = self.with_log(logs);
+        self.output_blobs.extend_from_slice(&result.output_blobs);
+        self.fuel = self.fuel.saturating_add(result.fuel.unwrap_or_default());
+        self.memory_bytes = self.memory_bytes.max(result.memory_peak_bytes);
+    }
+
+    /// Bytes of its texts, but for those of its tools.
+    pub(crate) fn bytes(&self) -> usize {
+        let RunInputs { program, arguments, .. } = &self.inputs;
+        let source = match program {
+            DocumentProgram::Code { source, .. } => source.text.as_ref(),
+            DocumentProgram::Skill { .. } => None,
+        };
+        let texts = [source, arguments.text.as_ref()].into_iter().flatten().map(String::len);
+        texts.fold(size_of::<Self>(), usize::saturating_add)
+    }
+
+    /// Bytes of what it was told of its tools and was answered, and of the log of its parts so far.
+    pub(crate) fn texts(&self) -> usize {
+        let tools = self.inputs.tools.as_ref();
+        let rounds = || tools.into_iter().flat_map(|tools| &tools.rounds);
+        let declared = tools.and_then(|tools| tools.declared.as_ref()).into_iter();
+        let declared = declared.chain(rounds().filter_map(|round| round.declared.as_ref()));
+        let answers = rounds().flat_map(|round| &round.answers);
+        let answers = answers.flat_map(|answer| [&answer.output, &answer.error]).flatten();
+        let texts = declared.chain(answers).filter_map(|text| text.text.as_ref());
+        let answers = texts.map(String::len);
+        let logged = self.log.pieces.iter().map(|piece| piece.text.len());
+        answers.chain(logged).fold(0, usize::saturating_add)
+    }
+
+    /// Pieces of the log, and blobs, of the parts so far.
+    pub(crate) fn items(&self) -> [usize; 2] {
+        [self.log.pieces.len(), self.output_blobs.len()]
+    }
+
+    /// The log of all parts, if this is that of the next one.
+    fn with_log(&self, logs: &Logs) -> DocumentLog {
+        let dropped = self.log.dropped_bytes.saturating_add(logs.dropped);
+        if self.log.pieces.is_empty() {
+            return DocumentLog::of(&logs.chunks, dropped);
+        }
+        let all: Vec<LogChunk> = self.log.pieces.iter().chain(&logs.chunks).cloned().collect();
+        DocumentLog::of(&all, dropped)
+    }
 }
 
 /// The inputs of a run that is about to begin; none if no document is wanted.
@@ -69,6 +141,8 @@ pub(crate) fn inputs_of(
         epoch: reproducible.epoch.as_secs(),
         fuel_rules: reproducible.fuel_rules,
         network: order.network.clone(),
+        // Those of a repetition are known at its end.
+        tools: order.expected.as_ref().and_then(|expected| expected.tools.clone()),
     };
     if let Some(expected) = &order.expected {
         let mut differences = expected.differences(&inputs)?;
@@ -89,22 +163,26 @@ pub(crate) fn inputs_of(
 /// The document of a run that is over.
 pub(crate) fn document_of(
     toolchain: &Toolchain,
-    inputs: RunInputs,
+    run: DocumentedRun,
     result: &RunResult,
     logs: &Logs,
 ) -> RunDocument {
+    let log = run.with_log(logs);
+    let DocumentedRun { inputs, parts, mut output_blobs, fuel, memory_bytes, .. } = run;
+    output_blobs.extend_from_slice(&result.output_blobs);
     let ending = RunEnding {
         status: status_of(result.status),
-        summary: result.summary.clone(),
+        summary: result.summary.strip_suffix(REPEATED).unwrap_or(&result.summary).to_owned(),
         output: result.output.as_ref().map(|output| output.get().to_owned()),
         output_truncated: result.output_truncated,
         error: result.error.as_ref().map(error_of),
-        log: DocumentLog::of(&logs.chunks, logs.dropped),
-        output_blobs: result.output_blobs.clone(),
+        log,
+        output_blobs,
         files: result.files.iter().map(file_of).collect(),
         files_total: result.files_total,
-        fuel: result.fuel.map(|fuel| fuel.min(MAX_INTEGER)),
-        memory_peak_bytes: result.memory_peak_bytes,
+        fuel: result.fuel.map(|last| last.saturating_add(fuel).min(MAX_INTEGER)),
+        memory_peak_bytes: result.memory_peak_bytes.max(memory_bytes),
+        parts,
     };
     RunDocument::new(toolchain.made_by.clone(), inputs, ending)
 }
@@ -112,7 +190,7 @@ pub(crate) fn document_of(
 pub(crate) const fn status_of(status: RunStatus) -> DocumentStatus {
     match status {
         RunStatus::Completed => DocumentStatus::Completed,
-        // Cells that wait leave no documents, and other runs wait for nobody.
+        // Programs that wait leave no documents.
         RunStatus::Failed | RunStatus::Waiting => DocumentStatus::Failed,
     }
 }

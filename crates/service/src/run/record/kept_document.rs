@@ -6,16 +6,14 @@
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::prepare::plan::Planned;
-use crate::run::record::document::{DocumentOrder, document_of};
+use crate::run::record::document::{DocumentOrder, DocumentedRun, document_of};
 use crate::run::record::run_record::DraftRecord;
 use crate::run::result::answered::Answered;
 use crate::run::result::log_line::RunLog;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::methods::execution::RunResult;
-use wardian_formats::provenance::{
-    DocumentLog, MAX_PIECES, RunDocument, RunInputs, Toolchain, Unrepeatable,
-};
+use wardian_formats::provenance::{DocumentLog, MAX_PIECES, RunDocument, Toolchain, Unrepeatable};
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -43,8 +41,9 @@ pub(crate) fn kept_document(
     if !record.keeps_documents() || planned.reproducible.is_none() || planned.secrets.is_some() {
         return None;
     }
-    // A cell does not repeat without the cells before it: its session has a document.
-    if planned.cell.is_some() {
+    // A cell does not repeat without the cells before it: its session has a document. A program that has waited
+    // has its order already.
+    if planned.cell.as_ref().is_some_and(|cell| !cell.begins_program()) {
         return None;
     }
     let source = match &planned.program {
@@ -67,14 +66,14 @@ pub(crate) async fn with_document(
     caller: &Caller,
     log: &mut RunLog,
     answered: Answered,
-    inputs: Option<Box<RunInputs>>,
+    run: Option<Box<DocumentedRun>>,
 ) -> Result<Answered, ServiceError> {
-    let Some(inputs) = inputs else { return Ok(answered) };
+    let Some(run) = run else { return Ok(answered) };
     let Answered { result, logs, output_blob, unrepeatable, profile, server_calls, .. } = answered;
-    let parts = Parts::of(&inputs, &result, &logs);
+    let parts = Parts::of(&run, &result, &logs);
     let unrepeatable = unrepeatable.or_else(|| parts.too_many());
     let Some(record) = log.record() else {
-        let document = || Box::new(document_of(toolchain, *inputs, &result, &logs));
+        let document = || Box::new(document_of(toolchain, *run, &result, &logs));
         let document = unrepeatable.is_none().then(document);
         return Ok(Answered {
             result,
@@ -87,7 +86,7 @@ pub(crate) async fn with_document(
         });
     };
     if unrepeatable.is_none() && caller.memory.reserve(parts.memory()).is_ok() {
-        let document = document_of(toolchain, *inputs, &result, &logs);
+        let document = document_of(toolchain, *run, &result, &logs);
         if is_for_everybody(&document, &caller.tenant) {
             let text = caller.memory.on_thread(move || document.text()).await;
             // A document that is too large is left out.
@@ -122,17 +121,24 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(inputs: &RunInputs, result: &RunResult, logs: &Logs) -> Self {
+    fn of(run: &DocumentedRun, result: &RunResult, logs: &Logs) -> Self {
+        let (inputs, [pieces, blobs]) = (&run.inputs, run.items());
         let patterns = match &inputs.keep_files {
             KeepFiles::Matching(patterns) => patterns.len(),
             _ => 0,
         };
-        let others =
-            [inputs.skills.len(), inputs.layers.len(), inputs.blobs.len(), result.files.len()];
+        let others = [
+            inputs.skills.len(),
+            inputs.layers.len(),
+            inputs.blobs.len(),
+            result.files.len(),
+            run.parts.len(),
+        ];
+        let texts = logs.chunks.iter().map(|chunk| chunk.text.len());
         Self {
-            log: logs.chunks.iter().map(|chunk| chunk.text.len()).sum(),
-            pieces: DocumentLog::count(&logs.chunks),
-            blobs: result.output_blobs.len(),
+            log: texts.fold(run.texts(), usize::saturating_add),
+            pieces: DocumentLog::count(&logs.chunks).saturating_add(pieces),
+            blobs: result.output_blobs.len().saturating_add(blobs),
             others: others.into_iter().fold(patterns, usize::saturating_add),
         }
     }

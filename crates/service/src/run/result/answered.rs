@@ -9,6 +9,10 @@ use wardian_formats::provenance::{RunDocument, Unrepeatable};
 use wardian_stores::records::{INTERRUPTED, INTERRUPTION};
 use wardian_vocabulary::ids::{BlobId, RunId};
 
+/// What the summary says of a cell whose first worker was lost before the cell had done anything outside of it. It is
+/// the last sentence, and in no document.
+pub(crate) const REPEATED: &str = " It was begun a second time, because its first worker was lost.";
+
 /// The end of a run.
 #[derive(Debug)]
 pub(crate) struct Answered {

@@ -196,6 +196,7 @@ mod tests {
             epoch: 1,
             fuel_rules: FuelRules::PRESENT,
             network: None,
+            tools: None,
         }
     }
 

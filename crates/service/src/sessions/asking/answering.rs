@@ -102,7 +102,7 @@ impl Service {
 
     /// Lets a cell go on with these answers, until it has ended or waits again. Its program may call these
     /// tools from then on, if there are some.
-    pub(super) async fn answer_part(
+    pub(in crate::sessions) async fn answer_part(
         &self,
         caller: &Caller,
         session: &StoredSession,
@@ -132,7 +132,7 @@ impl Service {
             caller.memory.reserve(ByteCount::from(waiting.asked.len().saturating_mul(COPIES)))?;
             let asked = AskedCell::of_row(session, &waiting)?;
             parts.tools = asked.tools_with(declared);
-            parts.answers = Some(asked.told((&session.id, waiting.number), given)?);
+            parts.take_answers(&asked, asked.told((&session.id, waiting.number), given)?);
             given.ensure_used(&session.id)?;
             parts.follow(&caller.memory, waiting.result.clone())?;
             let turn = store.resume_turn(&caller.tenant, &session.id, waiting).await?;
@@ -183,7 +183,7 @@ impl Service {
                 };
                 let asked = AskedCell::of_row(&session, &waiting)?;
                 parts.tools = asked.tools_with(None);
-                parts.answers = Some(asked.interrupted()?);
+                parts.take_answers(&asked, asked.interrupted()?);
                 parts.follow(&caller.memory, waiting.result.clone())?;
                 match store.resume_turn(&caller.tenant, &session.id, waiting).await {
                     // Somebody else has answered it.
@@ -238,7 +238,7 @@ impl Service {
     }
 
     /// Ends a cell that waits, without a trace and for this reason. Returns its result.
-    pub(super) async fn give_up_cell(
+    pub(in crate::sessions) async fn give_up_cell(
         &self,
         caller: &Caller,
         session: &StoredSession,
@@ -315,9 +315,18 @@ impl CellParts {
             memory.reserve(ByteCount::from(asked.bytes().saturating_mul(COPIES)))?;
             self.tools = asked.tools_with(None);
             self.follow(memory, result.map(str::to_owned))?;
+            self.take_answers(asked, answers);
+        } else {
+            self.answers = Some(answers);
         }
-        self.answers = Some(answers);
         Ok(())
+    }
+
+    /// Lets a cell that has asked this go on with these answers.
+    fn take_answers(&mut self, asked: &AskedCell, answers: JsonText) {
+        let journal = asked.journal.as_deref().cloned();
+        self.journal = journal.map(|journal| Box::new(journal.answered(&answers)));
+        self.answers = Some(answers);
     }
 
     /// Notes what the parts of a cell have shown that goes on, if that is known.

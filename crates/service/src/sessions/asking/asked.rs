@@ -9,11 +9,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ServiceError;
 use crate::run::result::output::in_one_line;
-use crate::sessions::asking::called_tools::{CalledTools, KnownTools};
+use crate::sessions::asking::called_tools::KnownTools;
 use crate::sessions::asking::server_call::{CUT_OFF, ServerCall, ServerReply, ensure_answers};
+use crate::sessions::reproducible::journal::CellJournal;
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_formats::provenance::DocumentRound;
 use wardian_sessions::{SessionsError, StoredSession, WaitingCell};
 use wardian_stores::records::{RecordedToolCall, ToolCallEnd};
 use wardian_vocabulary::ids::{Digest, SessionId};
@@ -25,8 +27,11 @@ const GONE: &str = "the tool is not offered any more";
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct AskedCell {
     /// The tools that it may call.
-    pub(super) tools: KnownTools,
+    pub(in crate::sessions) tools: KnownTools,
     pub(super) requests: Vec<AskedItem>,
+    /// What has decided it so far, if its session is reproducible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) journal: Option<Box<CellJournal>>,
 }
 
 /// Answers to what a cell has asked.
@@ -46,6 +51,8 @@ pub(crate) struct GivenAnswers {
     /// What the guest is told, and the numbers of the requests that it is told of: for one that could not go on at
     /// once.
     told: Option<(Vec<u32>, JsonText)>,
+    /// The recorded round in their place, of a cell that is repeated.
+    recorded: Option<Box<DocumentRound>>,
 }
 
 impl GivenAnswers {
@@ -62,6 +69,11 @@ impl GivenAnswers {
     /// Answers of tools of the operator's servers.
     pub(crate) fn of_servers(replies: Vec<ServerReply>) -> Self {
         Self { replies, ..Self::default() }
+    }
+
+    /// The answers of a recorded round.
+    pub(crate) fn recorded(round: DocumentRound) -> Self {
+        Self { recorded: Some(Box::new(round)), ..Self::default() }
     }
 
     /// True if tools of servers were called for them.
@@ -129,7 +141,7 @@ impl AskedCell {
             Ok(AskedItem { number, kind, tool, arguments, fault, proposed, approved_by })
         };
         let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
-        Ok(Self { tools: tools.clone(), requests: requests? })
+        Ok(Self { tools: tools.clone(), requests: requests?, journal: None })
     }
 
     /// What a cell has asked that waits, as its row keeps it.
@@ -150,12 +162,9 @@ impl AskedCell {
     pub(crate) fn bytes(&self) -> usize {
         let texts = self.requests.iter().map(AskedItem::text_bytes).fold(0, usize::saturating_add);
         let items = size_of_val(self.requests.as_slice());
-        self.tools.bytes().saturating_add(items).saturating_add(texts)
-    }
-
-    /// The tools that the cell may go on to call: those that a call declares, or those that it could before.
-    pub(crate) fn tools_with(&self, declared: Option<CalledTools>) -> CalledTools {
-        declared.unwrap_or_else(|| CalledTools { declared: None, known: self.tools.clone() })
+        let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
+        let all = [self.tools.bytes(), items, texts, journal];
+        all.into_iter().fold(0, usize::saturating_add)
     }
 
     /// The requests of the cell of this number that its caller answers, as the caller sees them, and those that the
@@ -218,6 +227,9 @@ impl AskedCell {
         let numbers = || self.requests.iter().map(|item| item.number);
         if given.is_interrupt {
             return self.interrupted();
+        }
+        if let Some(round) = &given.recorded {
+            return self.repeated(round);
         }
         if let Some((of, text)) = &given.told {
             let is_same = numbers().eq(of.iter().copied());
@@ -494,6 +506,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::sessions::asking::called_tools::CalledTools;
     use crate::sessions::asking::server_call::BegunCall;
     use wardian_formats::job::session::asking::MAX_ROUND;
     use wardian_formats::protocol::methods::asking::{MAX_ANSWERS, ToolDeclaration};

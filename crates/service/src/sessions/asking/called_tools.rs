@@ -13,6 +13,7 @@ use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_formats::protocol::strict::{self, RootKind};
 use wardian_formats::protocol::tool_schema::ensure_fits;
+use wardian_formats::provenance::DocumentText;
 use wardian_tools::OfferedTool;
 use wardian_vocabulary::ids::Digest;
 
@@ -109,6 +110,28 @@ impl CalledTools {
             (tool.name, ToolSchemas { listed, needs_approval, input, output: None })
         });
         let known = known.chain(of_servers).collect();
+        Ok(Self { declared: Some(JsonText::new(text)), known: KnownTools(known) })
+    }
+}
+
+/// The name of a recorded tool.
+#[derive(Deserialize)]
+struct RecordedTool {
+    name: String,
+}
+
+impl CalledTools {
+    /// The tools of a program that is repeated: it is told what was recorded, and its calls were checked then.
+    ///
+    /// # Errors
+    ///
+    /// They are no declarations.
+    pub(crate) fn recorded(declared: &DocumentText) -> Result<Self, ServiceError> {
+        let text = declared.text.clone().unwrap_or_default();
+        let tools: Vec<RecordedTool> =
+            serde_json::from_str(&text).map_err(ServiceError::Unserialisable)?;
+        let known = tools.into_iter().map(|tool| (tool.name, ToolSchemas::default())).collect();
+        let text = RawValue::from_string(text).map_err(ServiceError::Unserialisable)?;
         Ok(Self { declared: Some(JsonText::new(text)), known: KnownTools(known) })
     }
 }
@@ -384,6 +407,16 @@ mod tests {
     fn called(arguments: &str) -> ToolRequest {
         let arguments: JsonText = serde_json::from_str(arguments).unwrap();
         ToolRequest { name: "f".to_owned(), arguments }
+    }
+
+    #[test]
+    fn a_repeated_program_is_told_what_was_recorded() {
+        let text = r#"[{"name":"execute_skill","input_schema":{"type":"object"}},{"name":"f"}]"#;
+        let tools = CalledTools::recorded(&DocumentText::of(text)).unwrap();
+        assert_eq!(tools.declared.unwrap().as_str(), text);
+        assert_eq!(tools.known.0.keys().collect::<Vec<_>>(), ["execute_skill", "f"]);
+        assert_eq!(tools.known.fault_of(&called("{}")), Ok(None));
+        assert!(CalledTools::recorded(&DocumentText::of("[7]")).is_err());
     }
 
     #[test]

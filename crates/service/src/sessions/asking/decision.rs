@@ -77,7 +77,8 @@ impl AskedCell {
         let matched = self.matched(cell, answers, are_all)?;
         let numbers: Vec<(u32, AskedKind)> =
             matched.iter().map(|item| (item.number, item.kind)).collect();
-        let asked = Self { tools: self.tools.clone(), requests: self.requests.clone() };
+        let (tools, journal) = (self.tools.clone(), self.journal.clone());
+        let asked = Self { tools, requests: self.requests.clone(), journal };
         let mut decided = DecidedCell { cell, asked, approved: Vec::new(), noted: Vec::new() };
         for (index, (answer, (number, kind))) in answers.iter().zip(&numbers).enumerate() {
             if *kind == AskedKind::Approval {

@@ -18,6 +18,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::asking::server_call::ExecutedSkill;
+use crate::sessions::reproducible::session_seed::SessionSeed;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::protocol::methods::execution::{
     ExecuteSkillParams, FileResult, RunResult, RunStatus,
@@ -34,6 +35,9 @@ use wardian_vocabulary::units::ByteCount;
 
 /// The tool that executes skills.
 pub(crate) const EXECUTE_SKILL: &str = "execute_skill";
+
+/// The module of the guest: code that calls tools names it.
+const MODULE: &str = "tools";
 
 /// Most runs within each other: a program, a skill that it executes, and one that this executes.
 const MAX_NESTING: u8 = 3;
@@ -67,10 +71,28 @@ impl GrantedTools {
         Self { asks_nobody, ..self }
     }
 
+    /// What a cell with this code has of it. One of a reproducible session has it only if its code names it: the
+    /// program would be told of all tools, and its state follow from what servers offer.
+    pub(crate) fn of_cell(self, seed: Option<&SessionSeed>, code: &str) -> Self {
+        if seed.is_none() || names_tools(code) { self } else { Self::default() }
+    }
+
     /// True if the program may call nothing beyond the tools of its caller.
     pub(crate) const fn is_empty(&self) -> bool {
         self.servers.is_none() && self.skills.is_none()
     }
+}
+
+/// True if a program has the name of the module in it, as a word. Where it comes together in another way, a call
+/// with `tools` or in a session can have them.
+pub(crate) fn names_tools(code: &str) -> bool {
+    let is_of_name = |sign: char| sign.is_alphanumeric() || sign == '_';
+    code.match_indices(MODULE).any(|(at, _)| {
+        let before = code.get(..at).and_then(|text| text.chars().next_back());
+        let after =
+            code.get(at.saturating_add(MODULE.len())..).and_then(|text| text.chars().next());
+        !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
+    })
 }
 
 /// The skills that a program may execute, and how often it has.
@@ -253,4 +275,23 @@ async fn ended(service: &Service, caller: &Caller, run: RunResult) -> ExecutedSk
         },
     };
     ExecutedSkill { run: Some(run_id.clone()), value, is_refused: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_names_the_module_as_a_word() {
+        for code in
+            ["from tools import crm", "import tools", "import runtime.tools as t", "x=tools.call"]
+        {
+            assert!(names_tools(code), "{code}");
+        }
+        for code in
+            ["", "import itertools", "from functools import wraps", "toolset", "tools_of = 1"]
+        {
+            assert!(!names_tools(code), "{code}");
+        }
+    }
 }

@@ -17,7 +17,9 @@ use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::asking::begun_calls::BegunCalls;
 use crate::sessions::asking::called_tools::CalledTools;
-use crate::sessions::asking::granted::{EXECUTE_SKILL, GrantedTools, RunSkills, execute};
+use crate::sessions::asking::granted::{
+    EXECUTE_SKILL, GrantedTools, RunSkills, execute, names_tools,
+};
 use crate::sessions::asking::open_run::Signal;
 use crate::sessions::asking::server_call::{BegunCall, ExecutedSkill, ServerCall, ServerReply};
 use crate::sessions::cell_parts::CellParts;
@@ -47,9 +49,6 @@ const COPIES: usize = 4;
 /// Most bytes of all answers of one round. Further ones are errors.
 const MAX_ROUND_ANSWERS: usize = 16 << 20;
 
-/// The module of the guest: code that calls tools names it.
-const MODULE: &str = "tools";
-
 /// The end of the calls that a cell waits for.
 pub(super) enum ServersAsked {
     /// All have an answer. The memory of the answers is charged.
@@ -64,9 +63,8 @@ impl Service {
     /// True if the code of this call without `tools` names what it may call beyond them, and nothing that the call
     /// asks for excludes that.
     pub(crate) fn is_code_granted_tools(&self, caller: &Caller, params: &RunCodeParams) -> bool {
-        let excluded = params.detach
-            || params.idempotency_key.is_some()
-            || is_reproducible(params.reproducible);
+        let excluded =
+            params.detach || params.idempotency_key.is_some() || takes_kept(params.reproducible);
         !excluded
             && names_tools(&params.code)
             && self.sessions().is_open()
@@ -80,9 +78,8 @@ impl Service {
         caller: &Caller,
         params: &ExecuteSkillParams,
     ) -> bool {
-        let excluded = params.detach
-            || params.idempotency_key.is_some()
-            || is_reproducible(params.reproducible);
+        let excluded =
+            params.detach || params.idempotency_key.is_some() || takes_kept(params.reproducible);
         let named = (params.name.as_str(), params.version.as_deref());
         !excluded
             && self.sessions().is_open()
@@ -112,16 +109,13 @@ impl Service {
         Ok(GrantedTools { servers, skills, asks_nobody: false })
     }
 
-    /// What the cells of a session may call. A reproducible one has nobody to ask.
+    /// What the cells of a session may call.
     pub(in crate::sessions) fn granted_to(
         &self,
         caller: &Caller,
         session: &StoredSession,
     ) -> Result<GrantedTools, ServiceError> {
         let setup = setup_of(session)?;
-        if setup.reproducible.is_some() {
-            return Ok(GrantedTools::default());
-        }
         match setup.skills.first().filter(|_| setup.runs_skill) {
             Some(skill) => self.granted_to_skill(caller, (skill, None)),
             None => Ok(self.granted_to_code(caller)),
@@ -328,37 +322,7 @@ async fn reply_to(
     ServerReply::of(&BegunCall::of(request), called)
 }
 
-/// True if a program has the name of the module in it, as a word. Where it comes together in another way, a call
-/// with `tools` or in a session can have them.
-fn names_tools(code: &str) -> bool {
-    let is_of_name = |sign: char| sign.is_alphanumeric() || sign == '_';
-    code.match_indices(MODULE).any(|(at, _)| {
-        let before = code.get(..at).and_then(|text| text.chars().next_back());
-        let after =
-            code.get(at.saturating_add(MODULE.len())..).and_then(|text| text.chars().next());
-        !before.is_some_and(is_of_name) && !after.is_some_and(is_of_name)
-    })
-}
-
-fn is_reproducible(asked: Option<ReproducibleParam>) -> bool {
-    asked.is_some_and(|asked| asked != ReproducibleParam::Flag(false))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_names_the_module_as_a_word() {
-        for code in
-            ["from tools import crm", "import tools", "import runtime.tools as t", "x=tools.call"]
-        {
-            assert!(names_tools(code), "{code}");
-        }
-        for code in
-            ["", "import itertools", "from functools import wraps", "toolset", "tools_of = 1"]
-        {
-            assert!(!names_tools(code), "{code}");
-        }
-    }
+/// True if a call takes the result of an earlier run, and no tool may be called for it.
+const fn takes_kept(asked: Option<ReproducibleParam>) -> bool {
+    matches!(asked, Some(ReproducibleParam::Inputs { cache: true, .. }))
 }

@@ -3,8 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::run::record::document::{blob_of, error_of, file_of, layer_of, skill_of, status_of};
+use crate::run::record::document::{
+    DocumentedRun, blob_of, error_of, file_of, layer_of, skill_of, status_of,
+};
 use crate::run::result::answered::Answered;
+use crate::sessions::reproducible::journal::CellJournal;
 use wardian_dispatch::Job;
 use wardian_formats::job::{Reproducible, Setup};
 use wardian_formats::provenance::session::document::bounded;
@@ -23,7 +26,8 @@ pub(crate) struct CellDraft {
     after: Option<CheckpointId>,
     session: Option<NotedSession>,
     of: Digest,
-    inputs: CellInputs,
+    /// What has decided it so far, and what its parts have left.
+    pub(crate) journal: CellJournal,
 }
 
 /// What decides all cells of a session, and the programs that executed it.
@@ -52,7 +56,8 @@ pub(crate) struct KeptRun {
 }
 
 impl CellDraft {
-    /// Notes what decides a cell that begins at `head`. `None` if its session is not reproducible.
+    /// Notes what decides a cell that begins at `head`, or goes on with its journal. `None` if its session is not
+    /// reproducible. A cell that is a run may have a document.
     ///
     /// # Errors
     ///
@@ -61,6 +66,7 @@ impl CellDraft {
         job: &Job,
         head: Option<&CheckpointId>,
         toolchain: &Toolchain,
+        (journal, run): (Option<CellJournal>, Option<Box<DocumentedRun>>),
     ) -> serde_json::Result<Option<Self>> {
         let (setup, turn) = (&*job.guest.setup, &*job.turn);
         let Some(reproducible) = setup.reproducible else { return Ok(None) };
@@ -80,10 +86,23 @@ impl CellDraft {
             logs_bytes: bounded(limits.logs.as_u64()),
             host_calls: limits.host_calls,
             host_bytes: bounded(limits.host_bytes.as_u64()),
+            tools: None,
+        };
+        let declared = cell.and_then(|cell| cell.tools.as_ref());
+        let journal = match journal {
+            // A run that leaves no document has no record at all.
+            None if run.is_none() && cell.is_some_and(|cell| cell.program) => {
+                CellJournal::begun(inputs, declared, None).unrecorded()
+            }
+            None => CellJournal::begun(inputs, declared, run),
+            Some(mut journal) => {
+                declared.into_iter().for_each(|declared| journal.note_declared(declared));
+                journal
+            }
         };
         let of = Digest::of(&serde_json::to_vec(&session.inputs)?);
         let session = head.is_none().then_some(session);
-        Ok(Some(Self { after: head.cloned(), session, of, inputs }))
+        Ok(Some(Self { after: head.cloned(), session, of, journal }))
     }
 
     /// What decides all cells of the session, if this is the first one.
@@ -94,12 +113,18 @@ impl CellDraft {
         }
     }
 
-    /// The cell that has ended so, in the state of this digest.
+    /// The cell that has ended so, in the state of this digest; `None` if its journal was given up.
     ///
     /// # Errors
     ///
     /// A part has no JSON, which does not happen.
-    pub(crate) fn ended(self, answered: &Answered, state: Digest) -> serde_json::Result<KeptRun> {
+    pub(crate) fn ended(
+        self,
+        answered: &Answered,
+        state: Digest,
+    ) -> serde_json::Result<Option<KeptRun>> {
+        let Self { after, session, of, journal } = self;
+        let Some((inputs, parts)) = journal.ended() else { return Ok(None) };
         let Answered { result, logs, unrepeatable, .. } = answered;
         let ending = CellEnding {
             status: status_of(result.status),
@@ -114,10 +139,10 @@ impl CellDraft {
             fuel: bounded(result.fuel.unwrap_or_default()),
             memory_bytes: result.memory_peak_bytes,
             state_digest: state,
+            parts,
         };
-        let Self { after, session, of, inputs } = self;
         let (is_repeatable, run) = (unrepeatable.is_none(), CellRun { inputs, ending });
-        Ok(KeptRun { after, session, of, is_repeatable, run })
+        Ok(Some(KeptRun { after, session, of, is_repeatable, run }))
     }
 }
 
@@ -206,14 +231,16 @@ mod tests {
             logs_bytes: 1,
             host_calls: 1,
             host_bytes: 1,
+            tools: None,
         };
-        CellDraft { after: None, session: None, of: Digest::of(b"session"), inputs }
+        let journal = CellJournal::begun(inputs, None, None);
+        CellDraft { after: None, session: None, of: Digest::of(b"session"), journal }
     }
 
     #[test]
     fn what_is_noted_of_a_cell_is_found_in_its_result() {
         let mut answered = Answered::stopped(RunId::generate(), StopReason::Cancelled);
-        let run = draft().ended(&answered, Digest::of(b"state")).unwrap();
+        let run = draft().ended(&answered, Digest::of(b"state")).unwrap().unwrap();
         let text = serde_json::to_string(&answered.result).ok();
         let kept = with_record(|_| text.clone(), &run).unwrap();
         assert_eq!(record_in(&kept), Some(run.clone()));

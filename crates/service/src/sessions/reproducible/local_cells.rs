@@ -12,19 +12,27 @@ use crate::error::ServiceError;
 use crate::run::prepare::limits::UNLIMITED;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
+use crate::sessions::asking::called_tools::CalledTools;
 use crate::sessions::cell::CellTurn;
-use crate::sessions::cell_parts::CellParts;
+use crate::sessions::cell_parts::{CellParts, RecordedParts};
+use crate::sessions::earlier_parts::of_one_call;
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::reproducible::cell_record::record_in;
 use wardian_formats::job::KeepFiles;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::protocol::methods::execution::{RequestedLimits, RunResult};
-use wardian_formats::provenance::{CellRun, DocumentLimits, SessionInputs, Unrepeatable};
+use wardian_formats::protocol::methods::execution::{RequestedLimits, RunResult, RunStatus};
+use wardian_formats::provenance::{
+    CellRun, DocumentLimits, DocumentTools, SessionInputs, Unrepeatable,
+};
 use wardian_images::PackageSet;
-use wardian_sessions::TurnRequest;
+use wardian_sessions::{StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{BlobId, SessionId};
+
+/// Why a cell ends that waits for somebody.
+const ASKS_NOBODY: &str =
+    "a command has nobody to ask: `input()` and tools do not work in its cells";
 
 /// A cell of the local user.
 #[derive(Debug)]
@@ -41,6 +49,8 @@ pub struct LocalCell {
     pub shows_value: bool,
     /// What decides all cells of the session that it repeats. With other inputs its first cell does not begin.
     pub expected: Option<Box<SessionInputs>>,
+    /// The tools and the answers of the cell that it repeats. Without it nobody answers.
+    pub tools: Option<DocumentTools>,
 }
 
 /// The limits of a [`LocalCell`].
@@ -63,6 +73,7 @@ impl LocalCell {
             strict_output: false,
             shows_value: false,
             expected: None,
+            tools: None,
         }
     }
 }
@@ -80,6 +91,8 @@ pub struct LocalCellResult {
     pub run: Option<Box<CellRun>>,
     /// The reason why a repetition may end in another way.
     pub unrepeatable: Option<Unrepeatable>,
+    /// What it has asked otherwise than the cell that it repeats, in a sentence.
+    pub difference: Option<String>,
 }
 
 impl Service {
@@ -116,31 +129,55 @@ impl Service {
         cell: LocalCell,
     ) -> Result<LocalCellResult, ServiceError> {
         ensure_has(caller, Right::Code)?;
-        let LocalCell { code, limits, keep_files, strict_output, shows_value, expected } = cell;
+        let LocalCell { code, limits, keep_files, strict_output, shows_value, .. } = cell;
+        let LocalCell { expected, tools, .. } = cell;
         let store = self.sessions().store()?;
         let usual = || KeepFiles::Usual(self.policy.limits.keep_files);
         let mut parts = CellParts::of_code(code.clone(), keep_files.unwrap_or_else(usual));
         (parts.strict_output, parts.shows_value) = (strict_output, shows_value);
+        let declared = tools.as_ref().and_then(|tools| tools.declared.as_ref());
+        parts.tools = declared.map(CalledTools::recorded).transpose()?.unwrap_or_default();
+        match limits {
+            LocalCellLimits::Asked(limits) => parts.limits = limits,
+            LocalCellLimits::Recorded(recorded, patience) => {
+                let mut limits = self.limits_of_record(&recorded, patience)?;
+                // Its cells count fuel without a limit, too.
+                limits.fuel = limits.fuel.or(Some(UNLIMITED));
+                let blobs = expected.as_ref().map(|inputs| inputs.blobs.clone());
+                parts.recorded = Some(RecordedParts { limits, blobs: blobs.unwrap_or_default() });
+            }
+        }
         parts.expected = expected;
-        if let LocalCellLimits::Asked(limits) = limits {
-            parts.limits = limits;
-        }
         let session = store.find(&caller.tenant, id).await?;
-        let mut planned = self.plan_next(caller, &session, &parts).await?;
-        if let LocalCellLimits::Recorded(recorded, patience) = limits {
-            planned.limits = self.limits_of_record(&recorded, patience)?;
-            // Its cells count fuel without a limit, too.
-            planned.limits.fuel = planned.limits.fuel.or(Some(UNLIMITED));
-        }
+        let planned = self.plan_next(caller, &session, &parts).await?;
+        let next = parts.next_part();
         let order = TurnRequest { source: code, ..TurnRequest::default() };
         let turn = store.take_turn(&caller.tenant, id, order).await?;
         let (number, turn) = (turn.number(), CellTurn::Own(Box::new(turn)));
-        let answered = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+        let begun = self.run_planned_cell(caller, (&session, planned), parts, turn).await?;
+        let (answered, difference) = match &tools {
+            Some(tools) => self.repeat_rounds(caller, (&session, &next), begun, tools).await?,
+            None => (self.give_up_waiting(caller, &session, begun).await?, None),
+        };
         let Answered { result, logs, output_blob, unrepeatable, .. } = answered;
         let cells = store.cells(&caller.tenant, id, number.saturating_sub(1), 1).await?;
         let kept = cells.iter().find_map(|cell| cell.result.as_deref());
         let is_kept = result.session.as_ref().is_some_and(|kept| kept.state_digest.is_some());
         let run = kept.filter(|_| is_kept).and_then(record_in).map(|kept| Box::new(kept.run));
-        Ok(LocalCellResult { result, logs, output_blob, run, unrepeatable })
+        Ok(LocalCellResult { result, logs, output_blob, run, unrepeatable, difference })
+    }
+
+    /// Ends a cell that waits for somebody.
+    async fn give_up_waiting(
+        &self,
+        caller: &Caller,
+        session: &StoredSession,
+        mut answered: Answered,
+    ) -> Result<Answered, ServiceError> {
+        if answered.result.status == RunStatus::Waiting {
+            let ended = self.give_up_cell(caller, session, ASKS_NOBODY).await?;
+            answered.result = of_one_call(answered.result, ended, false);
+        }
+        Ok(answered)
     }
 }

@@ -2,7 +2,9 @@
 //! so that others can execute it again.
 
 pub(crate) mod cell_record;
+pub(crate) mod journal;
 pub(crate) mod local_cells;
+pub(crate) mod repeated;
 pub(crate) mod session_record;
 pub(crate) mod session_seed;
 

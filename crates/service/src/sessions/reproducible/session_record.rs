@@ -83,7 +83,7 @@ fn document_of(
         let number = by_checkpoint.get(&checkpoint).copied();
         let run = number.and_then(|number| Some((number, noted.remove(&number)?)));
         let (number, noted) = run.ok_or_else(|| {
-            none("a cell before its state is not kept, or its result is too long")
+            none("a cell before its state is not kept, or its result or its answers are too long")
         })?;
         let KeptRun { after, session: begun, of, is_repeatable, run } = noted;
         if !is_repeatable {

@@ -92,6 +92,12 @@ impl SessionSeed {
         })
     }
 
+    /// The same for the session of a run that is repeated.
+    pub(crate) const fn of_run(run: Reproducible) -> Self {
+        let (seed, epoch, fuel_rules) = (run.seed, run.epoch.as_secs(), run.fuel_rules);
+        Self { seed, epoch, fuel_rules, forked_at: None }
+    }
+
     /// The same for a fork at this checkpoint, whose randomness is another one from there on.
     ///
     /// # Errors

@@ -50,6 +50,7 @@ pub(crate) fn noted(
         logs_bytes: 1,
         host_calls: 1,
         host_bytes: 1,
+        tools: None,
     };
     let ending = CellEnding {
         status: DocumentStatus::Completed,
@@ -64,6 +65,7 @@ pub(crate) fn noted(
         fuel: 5,
         memory_bytes: 65_536,
         state_digest: Digest::of(b"state"),
+        parts: Vec::new(),
     };
     let session = after.is_none().then(session);
     let run = CellRun { inputs, ending };

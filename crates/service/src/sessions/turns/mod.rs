@@ -2,3 +2,4 @@
 
 pub(super) mod begun_host;
 pub(super) mod end_turn;
+pub(super) mod not_begun;
