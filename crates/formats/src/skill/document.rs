@@ -172,6 +172,13 @@ fn read_summary(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Option<Stri
     let text = fields.required_text(key, &example, findings)?;
     let summary = text.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let length = summary.chars().count();
+    if key == "description" && length > MAX_DESCRIPTION && is_one_line(&summary) {
+        // Clients of Agent Skills are advised to warn and to load it.
+        let message = format!("`{key}` has {length} characters, more than {MAX_DESCRIPTION}");
+        let problem = Problem::new("long-description", message);
+        findings.warning(text.span, problem.help("lists of skills show all of it"));
+        return Some(summary);
+    }
     let problem = if summary.is_empty() {
         Some(format!("`{key}` must not be empty"))
     } else if length > MAX_DESCRIPTION {
