@@ -288,11 +288,9 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("type", "integer")?;
                 serialize_bounds(&mut map, least, most)?;
             }
-            Shape::TextList { item, max_items } => {
-                serialize_list(&mut map, item, *max_items, true)?;
-            }
-            Shape::WordList { item, max_items } => {
-                serialize_list(&mut map, item, *max_items, false)?;
+            Shape::TextList { item, max_items } | Shape::WordList { item, max_items } => {
+                let is_unique = matches!(part.shape, Shape::TextList { .. });
+                serialize_list(&mut map, item, *max_items, is_unique)?;
             }
             Shape::TextOrObjectList { item, members, max_items } => {
                 let any_of = (item, OneObject { members, bounds });

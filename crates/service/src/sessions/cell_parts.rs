@@ -22,6 +22,8 @@ pub(super) struct CellParts {
     pub(super) limits: RequestedLimits,
     pub(super) keep_files: KeepFiles,
     pub(super) strict_output: bool,
+    /// True if the code runs a script of a skill.
+    pub(super) is_script: bool,
     pub(super) label: Option<RunLabel>,
     pub(super) listener: Option<LogListener>,
     /// True if the value is displayed whatever it is.
@@ -53,6 +55,7 @@ impl CellParts {
         Self {
             limits: self.limits,
             strict_output: self.strict_output,
+            is_script: self.is_script,
             label: self.label.clone(),
             listener: self.listener.clone(),
             open: self.open.clone(),
@@ -72,6 +75,7 @@ impl CellParts {
         Ok(Self {
             limits: params.limits(),
             strict_output: params.strict_output,
+            is_script: params.is_script,
             label: params.label.clone().map(RunLabel::parse).transpose()?,
             listener,
             ..Self::of_code(std::mem::take(&mut params.code), keep_files)
@@ -85,6 +89,7 @@ impl CellParts {
             limits: RequestedLimits::default(),
             keep_files,
             strict_output: false,
+            is_script: false,
             label: None,
             listener: None,
             shows_value: false,

@@ -182,6 +182,9 @@ pub struct RunCodeParams {
     /// True if nobody can approve calls of tools.
     #[serde(skip)]
     pub asks_nobody: bool,
+    /// True if the code runs a script of a skill, whose result it has.
+    #[serde(skip)]
+    pub is_script: bool,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,

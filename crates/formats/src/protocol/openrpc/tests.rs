@@ -200,7 +200,7 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
     let file = FileResult { blob_id: None, kind: None, not_kept: None, ..full_file.clone() };
     let text = || "text".to_owned();
     let error = |traceback| RunError { error_type: text(), message: text(), traceback };
-    let run = |status, files: Vec<FileResult>, output, fuel, error| RunResult {
+    let run = |status, files: Vec<FileResult>, output, fuel: Option<u64>, error| RunResult {
         status,
         run_id: run_id(),
         summary: text(),

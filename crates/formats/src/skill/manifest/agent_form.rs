@@ -80,7 +80,7 @@ fn read_name(
         Err(invalid) => invalid,
     };
     let message = format!("{invalid} (it is {})", quoted(stated));
-    let Some(name) = [folder.name, stated].into_iter().find_map(|text| name_like(text)) else {
+    let Some(name) = [folder.name, stated].into_iter().find_map(name_like) else {
         let problem = Problem::new("invalid-name", message);
         findings.error(&parsed.name, problem.help("or add a skill.toml, and this may be a title"));
         return None;

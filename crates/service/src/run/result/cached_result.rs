@@ -68,10 +68,7 @@ impl Answers {
 
     /// The key of a run that may be answered from a kept result; none without memory to make it.
     fn key_of_result(&self, caller: &Caller, job: &Job) -> Result<Option<Digest>, ServiceError> {
-        let texts = job.turn.args.get().len().saturating_add(match &job.turn.program {
-            wardian_formats::job::Program::Code { source, .. } => source.len(),
-            wardian_formats::job::Program::Skill { .. } => 0,
-        });
+        let texts = job.turn.args.get().len().saturating_add(job.turn.program.text_size());
         let memory = ByteCount::from(texts.saturating_mul(2).saturating_add(REST));
         if caller.memory.reserve(memory).is_err() {
             return Ok(None);
@@ -144,6 +141,8 @@ fn size_of(result: &RunResult) -> ByteCount {
         text(error.and_then(|error| error.traceback.as_deref())),
         result.summary.len(),
         result.logs_preview.len(),
+        text(result.stdout.as_deref()),
+        text(result.stderr.as_deref()),
         result.files.iter().map(|file| file.path.len()).sum(),
         result.converted.iter().map(ConvertedValue::text_size).sum(),
     ];
@@ -158,7 +157,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use wardian_formats::job::{FuelRules, KeepBounds, KeepFiles, LayerPlace};
+    use wardian_formats::job::{FuelRules, KeepBounds, KeepFiles, LayerPlace, ScriptCall};
     use wardian_formats::provenance::{
         DocumentBlob, DocumentLayer, DocumentLimits, DocumentSkill, DocumentText, EngineIdentity,
     };
@@ -203,6 +202,11 @@ mod tests {
         DocumentProgram::Code { file_name: file_name.into(), source: DocumentText::of(source) }
     }
 
+    fn skill_program(script: Option<&str>) -> DocumentProgram {
+        let script = script.map(|path| Box::new(ScriptCall::of_path(path.to_owned())));
+        DocumentProgram::Skill { name: SkillName::parse("acme.a").unwrap(), script }
+    }
+
     fn skill(name: &str, version: &str, content: &str) -> DocumentSkill {
         DocumentSkill {
             name: SkillName::parse(name).unwrap(),
@@ -224,7 +228,7 @@ mod tests {
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
-        let changes: [fn(&mut RunInputs); 43] = [
+        let changes: [fn(&mut RunInputs); 45] = [
             |i| i.fuel_rules = FuelRules::FIRST,
             |i| i.engine.module = digest("other"),
             |i| i.engine.transform = 2,
@@ -232,7 +236,9 @@ mod tests {
             |i| i.image = digest("other"),
             |i| i.program = code("main.py", "2"),
             |i| i.program = code("other.py", "1"),
-            |i| i.program = DocumentProgram::Skill { name: SkillName::parse("acme.a").unwrap() },
+            |i| i.program = skill_program(None),
+            |i| i.program = skill_program(Some("a.py")),
+            |i| i.program = skill_program(Some("b.py")),
             |i| i.entrypoint = Some(String::new()),
             |i| i.entrypoint = Some("main".into()),
             |i| i.arguments = DocumentText::of("{ }"),

@@ -15,6 +15,7 @@ use crate::run::result::failure::{error_of, summary_of};
 use crate::run::result::left_files::{NamedBlobs, name_blobs};
 use crate::run::result::log_line::whole_milliseconds;
 use crate::run::result::output::{Output, Wrapping};
+use crate::run::result::script_streams::ScriptStreams;
 use crate::run::result::{converted, left_files, logs};
 use wardian_dispatch::{CheckedPayload, FinishedRun};
 use wardian_formats::job::KeepFiles;
@@ -53,6 +54,8 @@ pub(crate) struct ResultForm {
     pub(crate) keeps_all: bool,
     /// True if the summary names files that should have been kept and were not.
     pub(crate) tells_of_lost: bool,
+    /// True if the program is a script, whose streams and exit code the result has.
+    pub(crate) is_script: bool,
     /// A sentence about the inputs for the end of the summary.
     pub(crate) of_inputs: Option<String>,
 }
@@ -66,6 +69,7 @@ impl ResultForm {
             shows_duration: planned.reproducible.is_none(),
             keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
             tells_of_lost: *keep != KeepFiles::Figures,
+            is_script: planned.is_script,
             of_inputs: note,
         }
     }
@@ -150,8 +154,15 @@ impl Answers {
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
-        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell } =
+        let mut script = ScriptStreams::default();
+        if form.is_script {
+            script = ScriptStreams::of(&self.blobs, caller, &finished.outcome).await;
+        }
+        let RunOutcome { end, logs, files, mut blob_names, conversions, usage, profile, cell } =
             finished.outcome;
+        let streams: Vec<BlobId> = script.stored.iter().map(|(id, _)| id.clone()).collect();
+        add_new(&mut output_blobs, &streams);
+        blob_names.append(&mut script.stored);
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
@@ -169,13 +180,16 @@ impl Answers {
             Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
             None => (Vec::new(), None),
         };
-        let (summary, output, stored, error) = returned.into_parts(form.summary_after(duration_ms));
+        let parts = returned.into_parts(form.summary_after(duration_ms));
+        let (mut summary, output, stored, mut error) = parts;
+        if let Some(error) = &mut error {
+            script.explain(error, &mut summary);
+        }
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
         let display = displayed(cell, &output_blobs);
-        let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
-        output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
+        add_new(&mut output_blobs, stored.as_slice());
         let ended_by = error.as_ref().map(|error| error.error_type.as_str());
         let unrepeatable = ended_by
             .and_then(Unrepeatable::of_error_type)
@@ -191,6 +205,9 @@ impl Answers {
             output_blobs,
             files,
             files_total,
+            exit_code: script.exit_code,
+            stdout: script.stdout,
+            stderr: script.stderr,
             logs_preview,
             error,
             logs_truncated,
@@ -267,6 +284,15 @@ impl Answers {
             },
             Err(error) => Returned::NotStored { error },
         })
+    }
+}
+
+/// Adds the blobs that are not listed yet.
+fn add_new(listed: &mut Vec<BlobId>, blobs: &[BlobId]) {
+    for blob in blobs {
+        if !listed.contains(blob) {
+            listed.push(blob.clone());
+        }
     }
 }
 
