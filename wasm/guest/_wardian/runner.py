@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 from _wardian import (
+    child_state,
     conversion,
     door,
     entrypoint,
@@ -111,6 +112,7 @@ def prepare(job: dict[str, Any]) -> None:
         at = sys.path.index(places.BATTERIES)
         sys.path[at:at] = packages
     importer.mount(job["skills"])
+    child_state.begin_run()
 
 
 def forget_run() -> None:
