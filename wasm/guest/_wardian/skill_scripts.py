@@ -12,7 +12,6 @@ raises ends with 1, and its traceback is printed.
 from __future__ import annotations
 
 import builtins
-import io
 import os
 import re
 import sys
@@ -21,7 +20,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
 
-from _wardian import importer, places
+from _wardian import child, descriptors, importer, places
 
 _modules = sys.modules
 _environment = os.environ
@@ -49,7 +48,8 @@ def run(skill: str, call: Mapping[str, Any]) -> None:
     _environment.update(call.get("env") or {})
     stdin = call.get("stdin")
     if stdin is not None:
-        sys.stdin = _stream(stdin)
+        descriptors.Redirection({0: descriptors.scratch(_encoded(stdin))}).__enter__()
+        sys.stdin = descriptors.text_stream(0, "utf-8", "surrogateescape", "lines")
     sys.argv = [file, *(call.get("argv") or ())]
     sys.path.insert(0, file.rpartition("/")[0])
     sys.path.insert(_before_packages(), root)
@@ -96,8 +96,8 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
     return frames
 
 
-def _stream(text: str) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(text.encode("utf-8", "surrogatepass")), encoding="utf-8")
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _before_packages() -> int:
@@ -111,59 +111,27 @@ def _before_packages() -> int:
 def _as_main(file: str, path: str) -> ModuleType:
     """Makes the empty module `__main__` of a script."""
     module = ModuleType("__main__")
-    package = path.rpartition("/")[0].replace("/", ".")
-    name = f"{package}.{path.rpartition('/')[2].removesuffix('.py')}"
-    loader = SourceFileLoader("__main__", file)
-    module.__dict__.update(__builtins__=builtins, __file__=file, __loader__=loader, __spec__=None)
-    is_package = bool(package) and all(part.isidentifier() for part in package.split("."))
-    if is_package and _RELATIVE.search(loader.get_data(file)):
-        spec = ModuleSpec(name, loader, origin=file)
-        spec.has_location = True
-        module.__dict__.update(__spec__=spec, __package__=package)
+    module.__dict__.update(__builtins__=builtins, __file__=file, **_spec_of(file, path))
     _modules["__main__"] = module
     return module
 
 
-class _Apart:
-    """The state of a process that a script must not change for the cells after it."""
-
-    def __init__(self) -> None:
-        self._streams = sys.stdin, sys.stdout, sys.stderr
-        self._argv, self._path, self._main = sys.argv, list(sys.path), _modules.get("__main__")
-        self._modules = set(_modules)
-        self._environment = dict(_environment)
-        self._folder = os.getcwd()
-        self._hook = sys.excepthook
-
-    def put_back(self, root: str) -> None:
-        """Restores the state. Modules of the skill in `root` are forgotten: another script may have other
-        ones under their names."""
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                if stream is not None:
-                    stream.flush()
-            except BaseException:
-                pass
-        sys.stdin, sys.stdout, sys.stderr = self._streams
-        sys.argv, sys.path[:], sys.excepthook = self._argv, self._path, self._hook
-        if self._main is not None:
-            _modules["__main__"] = self._main
-        for name in set(_modules) - self._modules:
-            if _is_below(root, _modules.get(name)):
-                del _modules[name]
-        if dict(_environment) != self._environment:
-            _environment.clear()
-            _environment.update(self._environment)
-        os.chdir(self._folder)
-
-
-def _is_below(root: str, module: Any) -> bool:
+def _spec_of(file: str, path: str) -> dict[str, Any]:
+    """What `__main__` says of where it comes from. A script that imports relatively belongs to the package
+    of its folder."""
+    loader = SourceFileLoader("__main__", file)
+    package = path.rpartition("/")[0].replace("/", ".")
+    is_package = bool(package) and all(part.isidentifier() for part in package.split("."))
     try:
-        file = getattr(module, "__file__", None)
-        places_of = [file] if file else list(getattr(module, "__path__", ()))
-        return any(str(place).startswith(f"{root}/") for place in places_of)
-    except BaseException:
-        return False
+        is_relative = is_package and _RELATIVE.search(loader.get_data(file)) is not None
+    except OSError:  # there is no such file, which the interpreter says
+        is_relative = False
+    if not is_relative:
+        return {"__loader__": loader, "__spec__": None}
+    name = f"{package}.{path.rpartition('/')[2].removesuffix('.py')}"
+    spec = ModuleSpec(name, loader, origin=file)
+    spec.has_location = True
+    return {"__loader__": loader, "__spec__": spec, "__package__": package}
 
 
 def cell(
@@ -174,22 +142,27 @@ def cell(
     stdin: str | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Runs a script as a cell of a session: what it leaves are files.
+    """Runs a script as a cell of a session: in a process of its own, so what it leaves are files.
 
     Raises:
         ScriptExit: It ended with another exit code than 0.
-        BaseException: What the script raised, which was printed.
     """
     root = f"{places.SKILLS}/{skill}"
-    if not os.path.isfile(f"{root}/{path}"):
-        raise FileNotFoundError(f"the session has no script `{root}/{path}`")
-    apart = _Apart()
-    os.chdir(places.WORKSPACE)
-    try:
+    file = f"{root}/{path}"
+
+    def prepare() -> None:
+        sys.path.insert(_before_packages(), root)
+        _modules["__main__"].__dict__.update(_spec_of(file, path))
+
+    status = child.run_python(
+        [file, *argv],
+        cwd=places.WORKSPACE,
+        env={**_environment, **(env or {})},
         # Without a text it has none: a script asks nobody.
-        run(skill, {"path": path, "argv": argv, "stdin": stdin or "", "env": env})
-    except BaseException as exception:
-        show(exception)
-        raise
-    finally:
-        apart.put_back(root)
+        stdin=_encoded(stdin or ""),
+        prepare=prepare,
+    )
+    if status:
+        # As a shell shows an end by a signal.
+        code = status if status > 0 else 128 - status
+        raise ScriptExit(f"`{path}` ended with exit code {code}")
