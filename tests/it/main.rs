@@ -16,6 +16,7 @@
     reason = "a test may panic; that is how it fails"
 )]
 
+mod agent_skills;
 mod approvals;
 mod arguments;
 mod audit;
