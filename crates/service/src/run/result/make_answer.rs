@@ -15,7 +15,7 @@ use crate::run::result::failure::{error_of, summary_of};
 use crate::run::result::left_files::{NamedBlobs, name_blobs};
 use crate::run::result::log_line::whole_milliseconds;
 use crate::run::result::output::{Output, Wrapping};
-use crate::run::result::script_streams::ScriptStreams;
+use crate::run::result::script_streams::{ScriptStreams, add_new};
 use crate::run::result::{converted, left_files, logs};
 use wardian_dispatch::{CheckedPayload, FinishedRun};
 use wardian_formats::job::KeepFiles;
@@ -154,15 +154,11 @@ impl Answers {
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
-        let mut script = ScriptStreams::default();
-        if form.is_script {
-            script = ScriptStreams::of(&self.blobs, caller, &finished.outcome).await;
-        }
+        let streams = (form.is_script, &finished.outcome);
+        let mut script = ScriptStreams::of(&self.blobs, caller, streams).await;
         let RunOutcome { end, logs, files, mut blob_names, conversions, usage, profile, cell } =
             finished.outcome;
-        let streams: Vec<BlobId> = script.stored.iter().map(|(id, _)| id.clone()).collect();
-        add_new(&mut output_blobs, &streams);
-        blob_names.append(&mut script.stored);
+        script.name_stored(&mut output_blobs, &mut blob_names);
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
@@ -180,21 +176,14 @@ impl Answers {
             Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
             None => (Vec::new(), None),
         };
-        let parts = returned.into_parts(form.summary_after(duration_ms));
-        let (mut summary, output, stored, mut error) = parts;
-        if let Some(error) = &mut error {
-            script.explain(error, &mut summary);
-        }
+        let (summary, output, stored, error) =
+            script.explained(returned.into_parts(form.summary_after(duration_ms)));
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
         let display = displayed(cell, &output_blobs);
-        add_new(&mut output_blobs, stored.as_slice());
-        let ended_by = error.as_ref().map(|error| error.error_type.as_str());
-        let unrepeatable = ended_by
-            .and_then(Unrepeatable::of_error_type)
-            .or_else(|| finished.is_worker_lost.then_some(Unrepeatable::Machine))
-            .or_else(|| (!is_stored).then_some(Unrepeatable::Storage));
+        stored.iter().for_each(|blob| add_new(&mut output_blobs, blob));
+        let unrepeatable = unrepeatable(error.as_ref(), finished.is_worker_lost, is_stored);
         let result = RunResult {
             status,
             run_id,
@@ -287,13 +276,16 @@ impl Answers {
     }
 }
 
-/// Adds the blobs that are not listed yet.
-fn add_new(listed: &mut Vec<BlobId>, blobs: &[BlobId]) {
-    for blob in blobs {
-        if !listed.contains(blob) {
-            listed.push(blob.clone());
-        }
-    }
+/// The reason why a repetition may end in another way, if there is one.
+fn unrepeatable(
+    error: Option<&RunError>,
+    is_worker_lost: bool,
+    is_stored: bool,
+) -> Option<Unrepeatable> {
+    error
+        .and_then(|error| Unrepeatable::of_error_type(&error.error_type))
+        .or_else(|| is_worker_lost.then_some(Unrepeatable::Machine))
+        .or_else(|| (!is_stored).then_some(Unrepeatable::Storage))
 }
 
 /// What a cell displayed. A form that names a blob which the run did not write is left out: a program

@@ -35,18 +35,21 @@ pub(super) struct ScriptStreams {
     pub(super) stdout: Option<String>,
     pub(super) stderr: Option<String>,
     /// The blobs of streams that were cut, with their names.
-    pub(super) stored: Vec<(BlobId, BlobName)>,
+    stored: Vec<(BlobId, BlobName)>,
     /// The last line of the error stream.
     last_line: String,
 }
 
 impl ScriptStreams {
-    /// Those of a script with this outcome.
+    /// Those of a script with this outcome; none of another program.
     pub(super) async fn of(
         blobs: &Arc<dyn BlobStore>,
         caller: &Caller,
-        outcome: &RunOutcome,
+        (is_script, outcome): (bool, &RunOutcome),
     ) -> Self {
+        if !is_script {
+            return Self::default();
+        }
         let exit_code = exit_code(&outcome.end);
         let mut streams = Self { exit_code, ..Self::default() };
         let [stdout, stderr] =
@@ -59,17 +62,31 @@ impl ScriptStreams {
         streams
     }
 
-    /// The error of a script in its own words: the last line that it has written, and no frames, which its
-    /// error stream has.
-    pub(super) fn explain(&self, error: &mut RunError, summary: &mut String) {
-        if self.exit_code.is_none() {
-            return;
-        }
+    /// Lists the blobs of streams, and their names.
+    pub(super) fn name_stored(
+        &mut self,
+        written: &mut Vec<BlobId>,
+        names: &mut Vec<(BlobId, BlobName)>,
+    ) {
+        self.stored.iter().for_each(|(id, _)| add_new(written, id));
+        names.append(&mut self.stored);
+    }
+
+    /// The summary, the output, its blob, and the error of a script in its own words: the last line that it
+    /// has written, and no frames, which its error stream has.
+    pub(super) fn explained<T, B>(
+        &self,
+        (summary, output, blob, error): (String, T, B, Option<RunError>),
+    ) -> (String, T, B, Option<RunError>) {
+        let (Some(mut error), Some(_)) = (error.clone(), self.exit_code) else {
+            return (summary, output, blob, error);
+        };
         error.traceback = None;
-        if error.error_type == EXIT && !self.last_line.is_empty() {
-            error.message = format!("{}: {}", error.message, self.last_line);
-            *summary = one_line(&error.message);
+        if error.error_type != EXIT || self.last_line.is_empty() {
+            return (summary, output, blob, Some(error));
         }
+        error.message = format!("{}: {}", error.message, self.last_line);
+        (one_line(&error.message), output, blob, Some(error))
     }
 
     /// The part of a stream that a result shows. Stores the stream if that is not all of it.
@@ -93,6 +110,13 @@ impl ScriptStreams {
         };
         self.stored.extend(stored.zip(BlobName::parse(name).ok()));
         format!("{first}\n[{cut} bytes left out{place}]\n{last}")
+    }
+}
+
+/// Adds a blob, unless it is listed already.
+pub(super) fn add_new(listed: &mut Vec<BlobId>, blob: &BlobId) {
+    if !listed.contains(blob) {
+        listed.push(blob.clone());
     }
 }
 
@@ -169,16 +193,17 @@ mod tests {
             last_line: "a.py: error: no file".to_owned(),
             ..ScriptStreams::default()
         };
-        let (mut exit, mut summary) = (error("SystemExit"), "s".to_owned());
-        streams.explain(&mut exit, &mut summary);
+        let explained = |streams: &ScriptStreams, class| {
+            let (summary, _, _, error) =
+                streams.explained(("s".to_owned(), (), (), Some(error(class))));
+            (summary, error.unwrap())
+        };
+        let (summary, exit) = explained(&streams, "SystemExit");
         assert_eq!(exit.message, "ended with exit code 2: a.py: error: no file");
         assert_eq!((summary.as_str(), exit.traceback), (exit.message.as_str(), None));
-        let (mut other, mut summary) = (error("ValueError"), "s".to_owned());
-        streams.explain(&mut other, &mut summary);
+        let (summary, other) = explained(&streams, "ValueError");
         assert_eq!((other.message.as_str(), summary.as_str()), ("ended with exit code 2", "s"));
-        let stopped = ScriptStreams::default();
-        let mut timeout = error("Timeout");
-        stopped.explain(&mut timeout, &mut summary);
+        let (_, timeout) = explained(&ScriptStreams::default(), "Timeout");
         assert!(timeout.traceback.is_some());
     }
 }
