@@ -425,7 +425,8 @@ def identity() -> PutBack:
     os.getpid, os.getppid = lambda: pid, lambda: parent
     worker: Any = _modules.get("multiprocessing.process")
     if worker is not None:
-        worker._current_process = worker._MainProcess()
+        current = worker._current_process
+        worker._current_process = processes.Current(current, "MainProcess", pid)
         worker._parent_process, worker._children = None, set()
 
     def put_back() -> None:
