@@ -437,11 +437,11 @@ def _close_left(opened: set[int]) -> None:
     left = descriptors.open_ones() - opened
     if not left:
         return
+    open_files.flush()
     gc.collect()
     left = descriptors.open_ones() - opened
     if not left:
         return
-    open_files.flush()
     held = set()
     for found in gc.get_objects():
         if isinstance(found, io.FileIO) and not found.closed:

@@ -116,7 +116,7 @@ def imports() -> PutBack:
 def _is_of_library(thing: object) -> bool:
     """True for an object of a class of a module that is still loaded: `six` finds modules itself."""
     kind: Any = thing if isinstance(thing, type) else type(thing)
-    return kind.__module__ in _modules and kind.__module__ != "__main__"
+    return kind.__module__ in _modules and kind.__module__ not in ("__main__", "builtins")
 
 
 def warning_filters() -> PutBack:

@@ -91,7 +91,8 @@ def open_ones() -> set[int]:
 class Redirection:
     """Puts descriptors in the place of standard ones for the time of a `with` statement.
 
-    The descriptors stay open, and belong to the caller. One of them may be that of another standard one.
+    The descriptors stay open, and belong to the caller. One of them may be that of another standard one. All
+    three are put back, since a child may close those of its parent too.
     """
 
     def __init__(self, wanted: Mapping[int, int]) -> None:
@@ -104,12 +105,13 @@ class Redirection:
             for place, number in self._wanted.items():
                 if number in self._wanted:  # it will be another file when its turn comes
                     held[place] = _dup(number)
-            for place, number in self._wanted.items():
+            for place in range(3):
                 try:
                     saved = _dup(place)
                 except OSError:  # it is closed
                     saved = None
                 self._saved.append((place, saved))
+            for place, number in self._wanted.items():
                 _dup2(held.get(place, number), place)
         except BaseException:
             self._restore()
