@@ -10,14 +10,15 @@ import io
 import itertools
 import os
 import posix
+import stat
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from _wardian import files, places
 
-_native: Any = posix
-_dup: Any = getattr(_native, "dup", files.dup)
-_dup2: Any = getattr(_native, "dup2", files.dup2)
+_owner: Any = files if sys.platform == "wasi" else posix  # whose C library cannot duplicate
+_dup, _dup2 = _owner.dup, _owner.dup2
 _open, _close, _read, _write = posix.open, posix.close, posix.read, posix.write
 _lseek, _unlink, _fstat = posix.lseek, posix.unlink, posix.fstat
 
@@ -53,6 +54,14 @@ def scratch(content: bytes = b"") -> int:
         _close(descriptor)
         raise
     return descriptor
+
+
+def is_file(number: int) -> bool:
+    """True for an open file, and false for a stream of the run."""
+    try:
+        return stat.S_ISREG(_fstat(number).st_mode)
+    except OSError:
+        return False
 
 
 def put(descriptor: int, content: bytes) -> None:
