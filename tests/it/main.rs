@@ -28,6 +28,7 @@ mod blobs;
 mod cached_results;
 mod called_tools;
 mod cgroups;
+mod child_processes;
 mod command_line;
 mod conformance;
 mod console;

@@ -437,11 +437,11 @@ def _close_left(opened: set[int]) -> None:
     left = descriptors.open_ones() - opened
     if not left:
         return
+    open_files.flush()
     gc.collect()
     left = descriptors.open_ones() - opened
     if not left:
         return
-    open_files.flush()
     held = set()
     for found in gc.get_objects():
         if isinstance(found, io.FileIO) and not found.closed:
@@ -454,8 +454,6 @@ def _close_left(opened: set[int]) -> None:
 
 
 _depth = 0
-_is_captured = False
-"""True while the standard output is not that of the run."""
 
 
 def run(
@@ -474,14 +472,13 @@ def run(
         OSError: The folder does not exist.
         TimedOut: The time was over.
     """
-    global _depth, _is_captured
+    global _depth
     if _depth >= DEPTH_MAX:
         reason = f"Resource temporarily unavailable: {DEPTH_MAX} Python programs run inside of each other"
         raise BlockingIOError(11, reason)
     wanted = standard or {}
     flush_inherited(wanted)
-    was_captured = _is_captured
-    _depth, _is_captured = _depth + 1, was_captured or wanted.get(1, 1) != 1
+    _depth += 1
     try:
         with descriptors.Redirection(wanted):
             if command.kind == "version":
@@ -490,9 +487,10 @@ def run(
             if command.kind == "help":
                 descriptors.put(1, interpreter_options.help_text(sys.executable or "python3").encode())
                 return 0
-            return _Child(command, not _is_captured, timeout, prepare).run(cwd, environment)
+            inherits = not descriptors.is_file(1)
+            return _Child(command, inherits, timeout, prepare).run(cwd, environment)
     finally:
-        _depth, _is_captured = _depth - 1, was_captured
+        _depth -= 1
 
 
 def flush_inherited(wanted: Mapping[int, int]) -> None:

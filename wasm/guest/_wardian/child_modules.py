@@ -120,7 +120,7 @@ class Modules:
             before = self._before.get(name, _MISSING)
             if before is module:
                 continue
-            if before is _MISSING and is_library(name, module):
+            if before is _MISSING and is_library(name, module) and not _is_alias(name, module):
                 kept[name] = module
             else:
                 del _modules[name]
@@ -134,6 +134,12 @@ class Modules:
         for kind, attributes in self._classes:
             if not _is_unchanged(type.__dict__["__dict__"].__get__(kind), attributes):
                 _restore_class(kind, attributes)
+
+
+def _is_alias(name: str, module: Any) -> bool:
+    """True for a module that a program has given another name."""
+    own = getattr(module, "__name__", name)
+    return "." not in name and isinstance(own, str) and own.partition(".")[0] != name
 
 
 def _is_unchanged(now: Any, before: dict[str, Any]) -> bool:

@@ -116,7 +116,7 @@ def imports() -> PutBack:
 def _is_of_library(thing: object) -> bool:
     """True for an object of a class of a module that is still loaded: `six` finds modules itself."""
     kind: Any = thing if isinstance(thing, type) else type(thing)
-    return kind.__module__ in _modules and kind.__module__ != "__main__"
+    return kind.__module__ in _modules and kind.__module__ not in ("__main__", "builtins")
 
 
 def warning_filters() -> PutBack:
@@ -425,7 +425,8 @@ def identity() -> PutBack:
     os.getpid, os.getppid = lambda: pid, lambda: parent
     worker: Any = _modules.get("multiprocessing.process")
     if worker is not None:
-        worker._current_process = worker._MainProcess()
+        current = worker._current_process
+        worker._current_process = processes.Current(current, "MainProcess", pid)
         worker._parent_process, worker._children = None, set()
 
     def put_back() -> None:

@@ -10,14 +10,15 @@ import io
 import itertools
 import os
 import posix
+import stat
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 from _wardian import files, places
 
-_native: Any = posix
-_dup: Any = getattr(_native, "dup", files.dup)
-_dup2: Any = getattr(_native, "dup2", files.dup2)
+_owner: Any = files if sys.platform == "wasi" else posix  # whose C library cannot duplicate
+_dup, _dup2 = _owner.dup, _owner.dup2
 _open, _close, _read, _write = posix.open, posix.close, posix.read, posix.write
 _lseek, _unlink, _fstat = posix.lseek, posix.unlink, posix.fstat
 
@@ -53,6 +54,14 @@ def scratch(content: bytes = b"") -> int:
         _close(descriptor)
         raise
     return descriptor
+
+
+def is_file(number: int) -> bool:
+    """True for an open file, and false for a stream of the run."""
+    try:
+        return stat.S_ISREG(_fstat(number).st_mode)
+    except OSError:
+        return False
 
 
 def put(descriptor: int, content: bytes) -> None:
@@ -91,7 +100,8 @@ def open_ones() -> set[int]:
 class Redirection:
     """Puts descriptors in the place of standard ones for the time of a `with` statement.
 
-    The descriptors stay open, and belong to the caller. One of them may be that of another standard one.
+    The descriptors stay open, and belong to the caller. One of them may be that of another standard one. All
+    three are put back, since a child may close those of its parent too.
     """
 
     def __init__(self, wanted: Mapping[int, int]) -> None:
@@ -104,12 +114,13 @@ class Redirection:
             for place, number in self._wanted.items():
                 if number in self._wanted:  # it will be another file when its turn comes
                     held[place] = _dup(number)
-            for place, number in self._wanted.items():
+            for place in range(3):
                 try:
                     saved = _dup(place)
                 except OSError:  # it is closed
                     saved = None
                 self._saved.append((place, saved))
+            for place, number in self._wanted.items():
                 _dup2(held.get(place, number), place)
         except BaseException:
             self._restore()

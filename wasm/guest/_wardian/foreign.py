@@ -103,3 +103,12 @@ def advice_for(words: list[str]) -> str:
         about = packages.about_installing(word for word in words[1:] if not word.startswith("-"))
         return f"{PROCESSES}; {about}; {_LOCKS}"
     return _ADVICE.get(program, PROCESSES)
+
+
+def advice_in(command: Any) -> str:
+    """Says what to use in the place of the first program of a command line that does not exist."""
+    words = command.split() if isinstance(command, str) else [str(word) for word in command or ()]
+    for at, word in enumerate(words):
+        if posixpath.basename(word) in _ADVICE or word in _INSTALLERS:
+            return advice_for(words[at:])
+    return PROCESSES

@@ -181,7 +181,7 @@ class _Child:
             self._state.enter()
             os.getpid = lambda: self._pid
             if process:
-                process._current_process = _Current(current, self._name, self._pid)
+                process._current_process = Current(current, self._name, self._pid)
             if self._initialize is not None:
                 initialize, self._initialize = self._initialize, None
                 initialize()
@@ -208,8 +208,8 @@ class _Child:
             raise copied from copied.__cause__
 
 
-class _Current:
-    """The value of `multiprocessing.current_process()` in a task."""
+class Current:
+    """The value of `multiprocessing.current_process()` in a task, and in a child process."""
 
     def __init__(self, parent: Any, name: str, pid: int) -> None:
         self.__dict__.update(vars(parent))

@@ -38,7 +38,7 @@ def resolve(words: Sequence[str], environment: Mapping[str, str] | None = None, 
     name = words[0]
     base = posixpath.basename(name)
     own = os.path.join(cwd or "", name) if "/" in name else ""
-    is_own = bool(own) and os.path.exists(own)
+    is_own = bool(own) and posixpath.dirname(name) not in utilities.FOLDERS and os.path.exists(own)
     if name == sys.executable or (not is_own and _PYTHON.fullmatch(base)):
         return _python(list(words[1:]))
     if not is_own and base in _SHELLS:

@@ -37,6 +37,20 @@ class _Exit(Exception):
         self.code = code
 
 
+class _Unopened(Exception):
+    """A file of a redirection cannot be opened."""
+
+
+def _opened(path: str, flags: int, what: str) -> int:
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        reason = "No such file" if what == "open" else "Directory nonexistent"
+        raise _Unopened(f"cannot {what} {path}: {reason}") from None
+    except OSError as error:
+        raise _Unopened(f"cannot {what} {path}: {error.strerror}") from None
+
+
 class Shell:
     """A shell: its variables, and the exit code of the last command."""
 
@@ -119,6 +133,9 @@ class Shell:
                     self._simple(command)
                 else:
                     self._compound(command)
+        except _Unopened as error:
+            self._say(str(error))
+            self._status = 2
         except OSError as error:
             path = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
             self._say(f"{path}{error.strerror or error}")
@@ -170,14 +187,17 @@ class Shell:
                     table[number or 0] = note(descriptors.scratch(content))
                     continue
                 path = self._text(target)
+                if operator in (">&", "<&") and path == "-":
+                    table[(1 if operator == ">&" else 0) if number is None else number] = note(descriptors.nowhere())
+                    continue
                 if operator in (">&", "<&") and path.isdigit():
                     table[(1 if operator == ">&" else 0) if number is None else number] = table.get(int(path), int(path))
                     continue
                 if operator == "<":
-                    table[number or 0] = note(os.open(path, os.O_RDONLY))
+                    table[number or 0] = note(_opened(path, os.O_RDONLY, "open"))
                     continue
                 flags = os.O_APPEND if ">>" in operator else os.O_TRUNC
-                file = note(os.open(path, os.O_WRONLY | os.O_CREAT | flags, 0o666))
+                file = note(_opened(path, os.O_WRONLY | os.O_CREAT | flags, "create"))
                 if operator.startswith("&") or operator == ">&":
                     table[1] = table[2] = file
                 else:

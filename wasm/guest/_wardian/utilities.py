@@ -479,13 +479,13 @@ def say_version(name: str) -> int:
     return _wrote(f"{name}: a small shell of Wardian for simple command lines\n")
 
 
-_FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
+FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
 
 
 def find(program: str) -> Utility | None:
     """Returns the program of this name or path."""
     folder, _, name = program.rpartition("/")
-    utility = _UTILITIES.get(name) if folder in _FOLDERS else None
+    utility = _UTILITIES.get(name) if folder in FOLDERS else None
     if utility is None:
         return None
 
