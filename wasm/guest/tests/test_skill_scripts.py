@@ -13,7 +13,7 @@ FILL = '''"""Fills a form."""
 import argparse, json, os, sys
 from pathlib import Path
 
-from shared import double
+from form_shared import double
 from helpers.words import shout
 
 parser = argparse.ArgumentParser(description="Fills a form.")
@@ -31,12 +31,12 @@ print("done", file=sys.stderr)
 FILES = {
     "SKILL.md": "",
     "scripts/fill.py": FILL,
-    "scripts/shared.py": "def double(n):\n    return 2 * n\n",
+    "scripts/form_shared.py": "def double(n):\n    return 2 * n\n",
     "scripts/helpers/__init__.py": "",
     "scripts/helpers/words.py": "def shout(text):\n    return text.upper()\n",
     "scripts/data.json": '{"end": "!"}',
-    "scripts/dotted.py": "from scripts.shared import double\nprint(double(4))\n",
-    "scripts/relative.py": "from .shared import double\nfrom .helpers import words\nprint(double(5), words.shout('a'))\n",
+    "scripts/dotted.py": "from scripts.form_shared import double\nprint(double(4))\n",
+    "scripts/relative.py": "from .form_shared import double\nfrom .helpers import words\nprint(double(5), words.shout('a'))\n",
     "scripts/lines.py": "import sys\nfor line in sys.stdin:\n    print(line.strip()[::-1])\n",
     "scripts/asks.py": "print('got', input('name? '))\n",
     "scripts/exits.py": "import sys\nprint('before')\nsys.exit(eval(sys.argv[1]))\n",
@@ -51,9 +51,9 @@ FILES = {
     "tools/deep/plain.py": "print('plain')\n",
     "top.py": "import sys\nprint('top', sys.argv[1:])\n",
     "scripts/changes.py": (
-        "import os, sys, shared\n"
+        "import os, sys, form_shared\n"
         "os.environ['X'] = '1'\nos.chdir('/')\nsys.path.insert(0, '/none')\nsys.stdout = None\n"
-        "shared.double = None\n"
+        "form_shared.double = None\n"
     ),
 }
 
@@ -199,7 +199,7 @@ class Cells(Scripts):
         self.prints("scripts/changes.py")
         self.assertEqual(self.prints("scripts/dotted.py"), "8\n")
         state = "import os, sys\nkept = 1\n[os.environ.get('X'), os.getcwd(), '/none' in sys.path, "
-        state += "'shared' in sys.modules, __name__]"
+        state += "'form_shared' in sys.modules, __name__]"
         value = self.gives(state)
         folder = os.path.realpath(places.WORKSPACE)
         self.assertEqual(value, [None, folder, False, False, "__main__"])
