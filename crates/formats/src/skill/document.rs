@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::{Fields, TextField};
 use crate::skill::manifest::{MAX_DESCRIPTION, read_tags};
-use crate::skill::source::from_yaml;
 use crate::skill::source::node::SourceNode;
+use crate::skill::source::repaired_yaml;
 use crate::skill::text::{byte_order_mark, is_one_line};
 
 /// Longest `SKILL.md`, in bytes. A model reads the whole of it.
@@ -68,7 +68,7 @@ pub struct ParsedDocument {
 /// Parses the text of `findings`. Adds an error to `findings` if it returns `None`.
 pub fn parse(findings: &mut Findings<'_>) -> Option<ParsedDocument> {
     let parts = split(findings)?;
-    let frontmatter = from_yaml::parse(findings, parts.frontmatter.clone())?;
+    let frontmatter = repaired_yaml::parse(findings, parts.frontmatter.clone())?;
     let Some(fields) = Fields::of_file(&frontmatter) else {
         let message =
             format!("the frontmatter must be keys and values, not {}", frontmatter.kind());

@@ -39,8 +39,7 @@ pub(crate) fn manifest(
         return None;
     }
     let name = read_name(parsed, folder, findings)?;
-    let version = read_version(&parsed.frontmatter, folder, findings);
-    let version = version.or_else(|| SkillVersion::parse(DEFAULT_VERSION).ok())?;
+    let version = read_version(&parsed.frontmatter, folder, findings)?;
     let kind = if has_scripts { SkillKind::Action } else { SkillKind::Instruction };
     let permissions = Permissions::default();
     let json = json((&name, &version, kind), parsed)?;
@@ -112,25 +111,23 @@ fn read_version(
         _ => None,
     });
     let stated = stated.map(|entry| &entry.node);
-    let Some(node) = stated else {
-        let text = folder.version.unwrap_or(DEFAULT_VERSION);
-        return SkillVersion::parse(text).ok();
-    };
+    let usual = folder.version.unwrap_or(DEFAULT_VERSION);
+    let Some(node) = stated else { return SkillVersion::parse(usual).ok() };
     // `1.0` without quotes is a number in YAML, so the text in the file is used.
     let written = findings.text().get(node.span.clone()).unwrap_or_default();
     let text = match &node.value {
         SourceValue::Text(text) => text.as_str(),
         _ => written,
     };
-    let version = SkillVersion::parse(&completed(text)).ok();
-    if version.is_none() {
-        let message = format!(
-            "`metadata.version` must be `major.minor.patch`, not {}: the version is {DEFAULT_VERSION}",
-            quoted(text)
-        );
-        findings.warning(&node.span, Problem::new("invalid-version", message));
+    if let Ok(version) = SkillVersion::parse(&completed(text)) {
+        return Some(version);
     }
-    version
+    let message = format!(
+        "`metadata.version` must be `major.minor.patch`, not {}: the version is {usual}",
+        quoted(text)
+    );
+    findings.warning(&node.span, Problem::new("invalid-version", message));
+    SkillVersion::parse(usual).ok()
 }
 
 /// Completes short versions: `1` and `1.0` mean `1.0.0`.
