@@ -9,8 +9,6 @@ mod help;
 mod program_text;
 mod variables;
 
-use std::borrow::Cow;
-
 use crate::skill::package::Files;
 pub use crate::skill::scripts::variables::declared_variables;
 
@@ -19,6 +17,9 @@ const FOLDER: &str = "scripts";
 
 /// Largest file that is looked at, in bytes. Larger ones are listed without a word about them.
 const MAX_LOOKED_AT: usize = 256 << 10;
+
+/// Most bytes of all files of a skill that are looked at. Files behind them are treated as too large ones.
+const MAX_OF_SKILL: usize = 4 << 20;
 
 /// A script of a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,38 +42,40 @@ pub fn scripts<'f>(
     files: impl Iterator<Item = (&'f str, &'f [u8])>,
     has_entrypoint: bool,
 ) -> impl Iterator<Item = Script<'f>> {
-    files.filter(move |(path, content)| is_script(path, content, has_entrypoint)).map(
-        |(path, content)| Script { path, help: text(content).and_then(|text| help::of(&text)) },
-    )
+    let mut left = MAX_OF_SKILL;
+    files.filter_map(move |(path, content)| script(path, content, has_entrypoint, &mut left))
 }
 
 /// True if a skill without an entrypoint has scripts.
 pub(crate) fn has_some(files: &Files<'_>) -> bool {
-    files.iter().any(|(path, content)| is_script(path, content, false))
+    scripts(files.iter().map(|(path, content)| (*path, *content)), false).next().is_some()
 }
 
-fn is_script(path: &str, content: &[u8], has_entrypoint: bool) -> bool {
+/// The script that a file is. Of all files of a skill, `left` bytes may still be looked at.
+fn script<'f>(
+    path: &'f str,
+    content: &[u8],
+    has_entrypoint: bool,
+    left: &mut usize,
+) -> Option<Script<'f>> {
     let name = path.rsplit('/').next().unwrap_or(path);
     if !can_be_called(path, has_entrypoint) || name == "__init__.py" {
-        return false;
+        return None;
     }
-    match text(content) {
-        Some(text) => {
-            program_text::has_guard(&text)
-                || is_below_scripts(path) && program_text::does_something(&text)
-        }
-        None => is_below_scripts(path) && content.len() > MAX_LOOKED_AT,
-    }
+    let rest = left.checked_sub(content.len()).filter(|_| content.len() <= MAX_LOOKED_AT);
+    let Some(rest) = rest else {
+        return is_below_scripts(path).then_some(Script { path, help: None });
+    };
+    *left = rest;
+    let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
+    let text = String::from_utf8_lossy(content);
+    let is_program = program_text::has_guard(&text)
+        || is_below_scripts(path) && program_text::does_something(&text);
+    is_program.then(|| Script { path, help: help::of(&text) })
 }
 
 fn is_below_scripts(path: &str) -> bool {
     path.rsplit_once('/').is_some_and(|(folders, _)| folders.split('/').any(|one| one == FOLDER))
-}
-
-/// The text of a file that is looked at.
-fn text(content: &[u8]) -> Option<Cow<'_, str>> {
-    let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
-    (content.len() <= MAX_LOOKED_AT).then(|| String::from_utf8_lossy(content))
 }
 
 #[cfg(test)]
@@ -127,5 +130,10 @@ mod tests {
             [("scripts/a.py", &large), ("scripts/b.py", b"\xff\xfe\0"), ("large.py", &large)];
         let found: Vec<_> = scripts(odd.into_iter(), false).collect();
         assert_eq!(found, [Script { path: "scripts/a.py", help: None }]);
+        // Beyond the bound of a skill, nothing is looked at.
+        let full = vec![b' '; MAX_LOOKED_AT];
+        let many =
+            (0..20).map(|_| ("scripts/a.py", &full[..])).chain([("b.py", GUARDED.as_bytes())]);
+        assert_eq!(scripts(many, false).count(), 20 - MAX_OF_SKILL / MAX_LOOKED_AT);
     }
 }
