@@ -146,6 +146,9 @@ fn a_script_is_run_with_files_a_command_line_and_both_of_its_streams() {
     for (script, printed) in [("scripts/dotted.py", "8\n"), ("scripts/relative.py", "10\n")] {
         assert_eq!(call(&client, script, json!({}))["stdout"], printed);
     }
+    for path in ["./scripts/dotted.py", "/skills/forms/scripts/dotted.py"] {
+        assert_eq!(call(&client, path, json!({}))["stdout"], "8\n");
+    }
     let lines = call(&client, "scripts/lines.py", json!({"stdin": "abc"}));
     assert_eq!(lines["stdout"], "cba\n");
     let starts = call(&client, "scripts/starts.py", json!({}));

@@ -146,9 +146,15 @@ impl Service {
 /// Checks that a skill has the script of a call and declares the variables that it sets.
 pub(super) fn checked_script(
     snapshot: &Snapshot,
-    script: ScriptCall,
+    mut script: ScriptCall,
 ) -> Result<ScriptCall, ServiceError> {
     let manifest = snapshot.manifest();
+    // Its path from the folder of the skill, as a shell has it, and where programs find it.
+    let mounted = format!("/skills/{}/", snapshot.name());
+    let begins = ["./", &mounted].into_iter().find(|begin| script.path.starts_with(begin));
+    if let Some(begin) = begins {
+        script.path.drain(..begin.len());
+    }
     if manifest.kind != SkillKind::Action {
         return Err(ServiceError::NotExecutable { name: snapshot.name().to_string() });
     }
