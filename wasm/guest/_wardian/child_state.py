@@ -99,8 +99,9 @@ def imports() -> PutBack:
     path, content = sys.path, list(sys.path)
     finders, hooks = list(sys.meta_path), list(sys.path_hooks)
     sys.path = list(_base_path)
+    read_only = (places.LIBRARY, places.BATTERIES, places.LAYERS)
     for place, finder in list(sys.path_importer_cache.items()):
-        if not place.startswith(places.LIBRARY) and finder is not None:
+        if not place.startswith(read_only) and finder is not None:
             getattr(finder, "invalidate_caches", lambda: None)()
 
     def put_back() -> None:
