@@ -103,8 +103,11 @@ def imports() -> PutBack:
     for place, finder in list(sys.path_importer_cache.items()):
         if not place.startswith(read_only) and finder is not None:
             getattr(finder, "invalidate_caches", lambda: None)()
+    relative = _take_relative_finders()
 
     def put_back() -> None:
+        _take_relative_finders()
+        sys.path_importer_cache.update(relative)
         sys.path = path
         path[:] = content
         new = [one for one in sys.meta_path if one not in finders and _is_of_library(one)]
@@ -112,6 +115,12 @@ def imports() -> PutBack:
         sys.path_hooks[:] = hooks
 
     return put_back
+
+
+def _take_relative_finders() -> dict[str, Any]:
+    """Removes the finders of relative folders, which remember what the current folder was."""
+    found = sys.path_importer_cache
+    return {place: found.pop(place) for place in list(found) if not place.startswith("/")}
 
 
 def _is_of_library(thing: object) -> bool:
