@@ -196,7 +196,7 @@ class _Child:
         interrupt = signals.get_handler(signals.INTERRUPT)
         end_before = signals.end_child
         try:
-            self._enter(environment)
+            self._enter(environment, opened)
             if callable(interrupt):
                 signals.set_handler(signals.INTERRUPT, self._interrupt)
             if cwd is not None:
@@ -214,7 +214,7 @@ class _Child:
             interrupt(signals.INTERRUPT, None)
         return code
 
-    def _enter(self, environment: Mapping[str, str] | None) -> None:
+    def _enter(self, environment: Mapping[str, str] | None, opened: set[int]) -> None:
         command = self._command
         for part in (
             child_state.folder,
@@ -233,6 +233,7 @@ class _Child:
             self._put_back.append(part())
         self._put_back.append(child_state.environment(environment))
         self._put_back.append(child_state.exit_handlers(self._handlers))
+        self._put_back.append(child_state.other_descriptors(opened))
         variables = {} if command.ignores_environment else os.environ
         encoding, _, errors = variables.get("PYTHONIOENCODING", "").partition(":")
         is_unbuffered = "u" in command.flags or bool(variables.get("PYTHONUNBUFFERED"))
@@ -264,7 +265,7 @@ class _Child:
     # What follows runs in the state of the child.
 
     def _main(self, modules: child_modules.Modules) -> int:
-        streams = sys.stdin, sys.stdout, sys.stderr
+        streams = sys.stdout, sys.stderr
         handlers = len(logging._handlerList)  # type: ignore[attr-defined]
         main = ModuleType("__main__")
         names = main.__dict__
@@ -281,11 +282,12 @@ class _Child:
                 child_modules.clear(module)
             return _flush(code)
         except _Ends as end:
-            for stream in (*streams[1:], sys.stdout, sys.stderr):
+            return end.code
+        finally:
+            for stream in streams:
                 raw = getattr(getattr(stream, "buffer", None), "raw", None)
                 if isinstance(raw, descriptors.Output):
                     raw.is_off = True
-            return end.code
 
     def _guarded(self, call: Callable[[], object]) -> int:
         """Calls a part of the program, and returns the exit code that follows from how it ends."""

@@ -13,6 +13,7 @@ import atexit
 import builtins
 import contextlib
 import copy
+import errno
 import gc
 import locale
 import logging
@@ -472,6 +473,27 @@ def packages() -> PutBack:
             tables._global_config.update(options)
 
     return put_back
+
+
+def other_descriptors(opened: set[int]) -> PutBack:
+    """The open files of the parent. The names in `os` come back with the modules."""
+    close = os.close
+
+    def close_own(fd: int) -> None:
+        if fd in opened:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        close(fd)
+
+    def close_range(fd_low: int, fd_high: int, /) -> None:
+        for number in range(max(fd_low, 0), min(fd_high, 1 << 10)):
+            if number not in opened:
+                with contextlib.suppress(OSError):
+                    close(number)
+
+    for name, function in (("close", close_own), ("closerange", close_range)):
+        function.__name__ = function.__qualname__ = name
+        setattr(os, name, files.own(function))
+    return lambda: None
 
 
 def standard_streams(encoding: str, errors: str | None, is_unbuffered: bool, inherits: bool) -> PutBack:

@@ -171,6 +171,19 @@ class State(Sandbox):
         )
         self.assertEqual(value, [True, "kept", ["child.py", "kept", "raw"]])
 
+    def test_a_child_cannot_close_the_files_of_its_parent(self):
+        self.write("child.py", "import os, sys\nos.closerange(0, 256)\ntry: os.close(int(sys.argv[1]))\n"
+                   "except OSError: open('refused', 'w').close()")
+        value = self.returns(
+            "import subprocess, sys, os\n"
+            "f = open('mine', 'w')\n"
+            "code = subprocess.run([sys.executable, 'child.py', str(f.fileno())], stdout=subprocess.PIPE).returncode\n"
+            "f.write('still'); f.close()\n"
+            "[os.path.exists('refused'), open('mine').read(),\n"
+            " subprocess.check_output([sys.executable, '-c', 'print(1)'], text=True)]"
+        )
+        self.assertEqual(value, [True, "still", "1\n"])
+
     def test_cells_start_children(self):
         self.write("child.py", "import sys\nprint(len(sys.argv), __name__)")
         self.gives("import subprocess, sys\nx = 5")
