@@ -21,13 +21,14 @@ import logging
 import os
 import pkgutil
 import posix
+import re
 import runpy
 import sys
 import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from _wardian import (
@@ -51,7 +52,7 @@ _modules = sys.modules
 _compile, _exec = compile, exec
 _now = time.monotonic
 _run_as_main: Any = runpy._run_module_as_main  # type: ignore[attr-defined]
-_print_exception = traceback.print_exception
+_format_exception = traceback.format_exception
 _KILL = 9
 _SIGINT = -2
 _AGAIN_SECONDS = 0.05
@@ -195,7 +196,7 @@ class _Child:
         interrupt = signals.get_handler(signals.INTERRUPT)
         end_before = signals.end_child
         try:
-            self._enter(environment)
+            self._enter(environment, opened)
             if callable(interrupt):
                 signals.set_handler(signals.INTERRUPT, self._interrupt)
             if cwd is not None:
@@ -213,7 +214,7 @@ class _Child:
             interrupt(signals.INTERRUPT, None)
         return code
 
-    def _enter(self, environment: Mapping[str, str] | None) -> None:
+    def _enter(self, environment: Mapping[str, str] | None, opened: set[int]) -> None:
         command = self._command
         for part in (
             child_state.folder,
@@ -232,6 +233,7 @@ class _Child:
             self._put_back.append(part())
         self._put_back.append(child_state.environment(environment))
         self._put_back.append(child_state.exit_handlers(self._handlers))
+        self._put_back.append(child_state.other_descriptors(opened))
         variables = {} if command.ignores_environment else os.environ
         encoding, _, errors = variables.get("PYTHONIOENCODING", "").partition(":")
         is_unbuffered = "u" in command.flags or bool(variables.get("PYTHONUNBUFFERED"))
@@ -263,7 +265,7 @@ class _Child:
     # What follows runs in the state of the child.
 
     def _main(self, modules: child_modules.Modules) -> int:
-        streams = sys.stdin, sys.stdout, sys.stderr
+        streams = sys.stdout, sys.stderr
         handlers = len(logging._handlerList)  # type: ignore[attr-defined]
         main = ModuleType("__main__")
         names = main.__dict__
@@ -280,11 +282,12 @@ class _Child:
                 child_modules.clear(module)
             return _flush(code)
         except _Ends as end:
-            for stream in (*streams[1:], sys.stdout, sys.stderr):
+            return end.code
+        finally:
+            for stream in streams:
                 raw = getattr(getattr(stream, "buffer", None), "raw", None)
                 if isinstance(raw, descriptors.Output):
                     raw.is_off = True
-            return end.code
 
     def _guarded(self, call: Callable[[], object]) -> int:
         """Calls a part of the program, and returns the exit code that follows from how it ends."""
@@ -301,20 +304,22 @@ class _Child:
 
     def _show(self, error: BaseException) -> None:
         """Prints an exception that nobody has caught, as the interpreter does."""
-        trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(places.OWN_CODE):
-            trace = trace.tb_next
-        error = error.with_traceback(trace)
         _cut_context(error, self._outer)
+        for one in _chain(error):
+            one.__traceback__ = _without_own_frames(one.__traceback__)
+        trace = error.__traceback__
         sys.last_exc = error
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, trace
         try:
-            sys.excepthook(type(error), error, trace)
+            is_missing = any(isinstance(one, ModuleNotFoundError) for one in _chain(error))
+            if is_missing and sys.excepthook is sys.__excepthook__:
+                _print_error(error)
+            else:
+                sys.excepthook(type(error), error, trace)
         except SystemExit:
             raise
         except Exception:
-            if sys.stderr is not None:
-                _print_exception(error, file=sys.stderr)
+            _print_error(error)
         for name in ("last_exc", "last_type", "last_value", "last_traceback"):
             if hasattr(sys, name):
                 delattr(sys, name)
@@ -391,6 +396,41 @@ def _show_lines(code: Any, source: Any, file: str) -> None:
         register(code, text, file)
     except TypeError:
         pass
+
+
+_NO_SITE = re.compile(r"\. Site initialization is disabled, did you forget to .*environment\?$", re.M)
+"""What Python adds to errors about missing modules where it believes that packages have been forgotten."""
+
+
+def _print_error(error: BaseException) -> None:
+    if sys.stderr is not None:
+        text = "".join(_format_exception(error))
+        sys.stderr.write(_NO_SITE.sub("", text))
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """An exception and those that it came from."""
+    found: dict[int, BaseException] = {}
+    pending: list[BaseException | None] = [error]
+    while pending:
+        one = pending.pop()
+        if one is not None and id(one) not in found:
+            found[id(one)] = one
+            pending += [one.__cause__, one.__context__]
+    return list(found.values())
+
+
+def _without_own_frames(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without the frames of Wardian."""
+    frames = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(places.OWN_CODE):
+            frames.append(trace)
+        trace = trace.tb_next
+    following = None
+    for one in reversed(frames):
+        following = TracebackType(following, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return following
 
 
 def _cut_context(error: BaseException, outer: BaseException | None) -> None:

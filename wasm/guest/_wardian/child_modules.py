@@ -33,6 +33,11 @@ _known: dict[str, Any] = {}
 """Modules of the library that were asked for before."""
 
 
+def note_image() -> None:
+    """Notes the modules of the image: none of them is a program's own."""
+    _known.update((name, module) for name, module in _modules.items() if name != "__main__")
+
+
 def _is_library_path(path: object) -> bool:
     if type(path) is not str:
         return False
@@ -58,12 +63,12 @@ def _is_library(name: str, module: Any) -> bool:
         return False
     names = getattr(module, "__dict__", {})
     file = names.get("__file__")
-    if type(file) is str:
+    if type(file) is str and file != "built-in":  # as Cython calls it
         return _is_library_path(file)
     spec = names.get("__spec__")
     if getattr(spec, "origin", None) in ("built-in", "frozen", "<wardian>"):
         return True
-    if top in _stdlib:
+    if top in _stdlib or top.startswith(("_cython_", "cython_runtime")):
         return True
     try:
         folders = list(names.get("__path__") or ())

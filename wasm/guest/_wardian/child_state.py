@@ -13,6 +13,7 @@ import atexit
 import builtins
 import contextlib
 import copy
+import errno
 import gc
 import locale
 import logging
@@ -99,11 +100,15 @@ def imports() -> PutBack:
     path, content = sys.path, list(sys.path)
     finders, hooks = list(sys.meta_path), list(sys.path_hooks)
     sys.path = list(_base_path)
+    read_only = (places.LIBRARY, places.BATTERIES, places.LAYERS)
     for place, finder in list(sys.path_importer_cache.items()):
-        if not place.startswith(places.LIBRARY) and finder is not None:
+        if not place.startswith(read_only) and finder is not None:
             getattr(finder, "invalidate_caches", lambda: None)()
+    relative = _take_relative_finders()
 
     def put_back() -> None:
+        _take_relative_finders()
+        sys.path_importer_cache.update(relative)
         sys.path = path
         path[:] = content
         new = [one for one in sys.meta_path if one not in finders and _is_of_library(one)]
@@ -111,6 +116,12 @@ def imports() -> PutBack:
         sys.path_hooks[:] = hooks
 
     return put_back
+
+
+def _take_relative_finders() -> dict[str, Any]:
+    """Removes the finders of relative folders, which remember what the current folder was."""
+    found = sys.path_importer_cache
+    return {place: found.pop(place) for place in list(found) if not place.startswith("/")}
 
 
 def _is_of_library(thing: object) -> bool:
@@ -462,6 +473,27 @@ def packages() -> PutBack:
             tables._global_config.update(options)
 
     return put_back
+
+
+def other_descriptors(opened: set[int]) -> PutBack:
+    """The open files of the parent. The names in `os` come back with the modules."""
+    close = os.close
+
+    def close_own(fd: int) -> None:
+        if fd in opened:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        close(fd)
+
+    def close_range(fd_low: int, fd_high: int, /) -> None:
+        for number in range(max(fd_low, 0), min(fd_high, 1 << 10)):
+            if number not in opened:
+                with contextlib.suppress(OSError):
+                    close(number)
+
+    for name, function in (("close", close_own), ("closerange", close_range)):
+        function.__name__ = function.__qualname__ = name
+        setattr(os, name, files.own(function))
+    return lambda: None
 
 
 def standard_streams(encoding: str, errors: str | None, is_unbuffered: bool, inherits: bool) -> PutBack:

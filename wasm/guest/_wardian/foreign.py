@@ -101,7 +101,7 @@ def advice_for(words: list[str]) -> str:
     program = posixpath.basename(words[0])
     if program in _INSTALLERS or (words[0] and "install" in words[1:2]):
         about = packages.about_installing(word for word in words[1:] if not word.startswith("-"))
-        return f"{PROCESSES}; {about}; {_LOCKS}"
+        return f"{about}; {_LOCKS}"
     return _ADVICE.get(program, PROCESSES)
 
 

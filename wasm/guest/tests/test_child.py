@@ -22,6 +22,7 @@ PROGRAMS: dict[str, str] = {
     "chained": "try:\n    {}['a']\nexcept KeyError as error:\n    raise ValueError('b') from error",
     "context": "try:\n    {}['a']\nexcept KeyError:\n    [][1]",
     "group": "raise ExceptionGroup('many', [ValueError('a'), TypeError('b')])",
+    "missing module": "import no_such_module_here",
     "note": "error = ValueError('a')\nerror.add_note('remember')\nraise error",
     "syntax": "print('a')\nx = = 1\n",
     "indentation": "def f():\nprint(1)\n",

@@ -101,11 +101,21 @@ class State(Sandbox):
         self.write("shared.py", "VALUES = []\n")
         self.write("child.py", "import shared\nshared.VALUES.append(1)\nprint(shared.VALUES)")
         value = self.returns(
-            "import subprocess, sys\nsys.path.append('.')\nimport shared\nshared.VALUES.append(0)\n"
+            "import subprocess, sys\nsys.path.append(sys.modules['os'].getcwd())\nimport shared\nshared.VALUES.append(0)\n"
             "outs = [subprocess.check_output([sys.executable, 'child.py'], text=True) for _ in range(2)]\n"
             "[outs, shared.VALUES, sys.modules['shared'] is shared]"
         )
         self.assertEqual(value, [["[1]\n", "[1]\n"], [0], True])
+
+    def test_relative_folders_of_modules_are_those_of_the_child(self):
+        for folder in ("one", "two"):
+            self.write(f"{folder}/lib/where.py", f"NAME = '{folder}'")
+            self.write(f"{folder}/main.py", "import sys\nsys.path.insert(0, 'lib')\nimport where\nprint(where.NAME)")
+        value = self.returns(
+            "import subprocess, sys\n"
+            "[subprocess.check_output([sys.executable, 'main.py'], cwd=f, text=True) for f in ('one', 'two', 'one')]"
+        )
+        self.assertEqual(value, ["one\n", "two\n", "one\n"])
 
     def test_children_of_children_have_a_bound(self):
         self.write(
@@ -160,6 +170,19 @@ class State(Sandbox):
             "[count() == before, open('kept').read(), sorted(os.listdir('.'))]"
         )
         self.assertEqual(value, [True, "kept", ["child.py", "kept", "raw"]])
+
+    def test_a_child_cannot_close_the_files_of_its_parent(self):
+        self.write("child.py", "import os, sys\nos.closerange(0, 256)\ntry: os.close(int(sys.argv[1]))\n"
+                   "except OSError: open('refused', 'w').close()")
+        value = self.returns(
+            "import subprocess, sys, os\n"
+            "f = open('mine', 'w')\n"
+            "code = subprocess.run([sys.executable, 'child.py', str(f.fileno())], stdout=subprocess.PIPE).returncode\n"
+            "f.write('still'); f.close()\n"
+            "[os.path.exists('refused'), open('mine').read(),\n"
+            " subprocess.check_output([sys.executable, '-c', 'print(1)'], text=True)]"
+        )
+        self.assertEqual(value, [True, "still", "1\n"])
 
     def test_cells_start_children(self):
         self.write("child.py", "import sys\nprint(len(sys.argv), __name__)")
