@@ -29,7 +29,7 @@ pub(super) fn does_something(text: &str) -> bool {
         let rest = line.get(word.len()..).unwrap_or_default();
         match word {
             "for" | "while" | "with" => true,
-            "" | "if" | "elif" | "print" if word != "print" => false,
+            "" | "if" | "elif" => false,
             _ => rest.starts_with('(') && !OF_MODULES.iter().any(|of| word.starts_with(of)),
         }
     }) || text.contains("sys.argv")

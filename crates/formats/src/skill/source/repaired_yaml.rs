@@ -53,7 +53,7 @@ fn unquoted(line: &str) -> Option<&str> {
     let (key, rest) = line.split_once(':')?;
     let is_key = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     let value = rest.trim();
-    let is_plain = !value.is_empty() && !value.starts_with(|first| NOT_PLAIN.contains(first));
+    let is_plain = !value.is_empty() && !value.starts_with(|first: char| NOT_PLAIN.contains(first));
     let needs_quotes = value.contains(": ") || value.ends_with(':');
     (!key.is_empty() && key.chars().all(is_key) && is_plain && needs_quotes).then_some(value)
 }
