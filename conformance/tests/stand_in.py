@@ -6,6 +6,8 @@ import datetime
 import hashlib
 import json
 import re
+import subprocess
+import sys
 import threading
 import types
 import uuid
@@ -24,7 +26,15 @@ METHODS = {
     "read_skill_file": ({"name": str, "path": str}, {"version": str}),
     "execute_skill": (
         {"name": str},
-        {"version": str, "args": dict, "input_blobs": list, "timeout_ms": int},
+        {
+            "version": str,
+            "args": dict,
+            "input_blobs": list,
+            "timeout_ms": int,
+            "script": str,
+            "argv": list,
+            "stdin": str,
+        },
     ),
     "run_code": (
         {"language": str, "code": str},
@@ -310,12 +320,22 @@ class StandIn(SessionsOfStandIn, ToolsOfStandIn):
         if detail == "full":
             described["skill_md_content"] = skill.document
             described["input_schema"] = self.input_schema(skill)
+            described["scripts"] = self.scripts_of(skill)
         return {"skill": described}
 
     def input_schema(self, skill):
         inputs = skill.manifest.get("inputs", {})
         required = [name for name, entry in inputs.items() if entry.get("required")]
         return {"type": "object", "properties": {name: {} for name in inputs}, "required": required}
+
+    def scripts_of(self, skill):
+        """The scripts of a skill, with the first line of each."""
+        scripts = [path for path in sorted(skill.files) if self.is_script(path)]
+        return [{"path": path, "help": skill.files[path].decode().split('"""')[1]} for path in scripts]
+
+    def is_script(self, path):
+        """True for the path of a script."""
+        return path.startswith("scripts/") and path.endswith(".py")
 
     def read_skill_file(self, params):
         skill = self.find(params)
@@ -392,6 +412,8 @@ class StandIn(SessionsOfStandIn, ToolsOfStandIn):
         skill = self.find(params)
         if skill.manifest["kind"] != "action":
             raise Refused(-32602, "not_executable", "this skill cannot be executed")
+        if "script" in params:
+            return self.run_script(skill, params)
         blobs, args = list(params.get("input_blobs", [])), self.checked_inputs(skill, params.get("args", {}))
         for name, entry in skill.manifest.get("inputs", {}).items():
             if entry["type"] == "blob" and name in args:
@@ -401,6 +423,20 @@ class StandIn(SessionsOfStandIn, ToolsOfStandIn):
         timeout = params.get("timeout_ms", 30_000)
         program = self.program([skill], blobs, timeout, skill)
         return self.run(program, source, runtime["entrypoint"], runtime["export"], args, {})
+
+    def run_script(self, skill, params):
+        """The result of a script, which runs in a process of its own."""
+        if params["script"] not in skill.files or not self.is_script(params["script"]):
+            raise wrong("script")
+        command = [sys.executable, "-c", skill.files[params["script"]].decode(), *params.get("argv", [])]
+        ended = subprocess.run(command, input=params.get("stdin", ""), capture_output=True, text=True)
+        result = {"status": "completed", "run_id": new_run_id(), "summary": "Completed.", "output": None}
+        if ended.returncode:
+            self.fail(result, {"type": "SystemExit", "message": f"exit code {ended.returncode}"})
+        result.update(exit_code=ended.returncode, stdout=ended.stdout, stderr=ended.stderr)
+        result.update(output_blobs=[], logs_preview="", output_truncated=False)
+        result.update(logs_truncated=False, duration_ms=1, memory_peak_bytes=1)
+        return result
 
     def checked_inputs(self, skill, args):
         """Arguments with defaults, checked against the manifest."""

@@ -21,9 +21,7 @@ use wardian_skills::packages::layer::LayerKey;
 use wardian_skills::packages::lock::Lock;
 use wardian_skills::packages::resolve::WheelSource;
 use wardian_skills::packages::wheel::WheelName;
-use wardian_skills::packages::{
-    GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
-};
+use wardian_skills::packages::{GuestPlatform, LayerStore, SkillLists, SkillNeeds, batteries};
 use wardian_skills::registry::folders::snapshot::Snapshot;
 use wardian_vocabulary::units::ByteCount;
 
@@ -72,8 +70,7 @@ pub fn layers_of(
     let Some(guest) = guest_of(config)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for skill in skills {
-        let file = |path: &str| skill.read_file(path).ok();
-        let needs = SkillNeeds::of(file(REQUIREMENTS_FILE), file(LOCK_FILE), &guest, &batteries);
+        let needs = SkillLists::of(skill.contents()).needs(&guest, &batteries);
         if let SkillNeeds::Layer { key, .. } = needs
             && let Some(layer) = store.open(key)?
         {
@@ -133,7 +130,8 @@ pub fn clean_layers(config: &Config, what: CleanUp) -> Result<ByteCount, Assembl
     if what == CleanUp::Unused {
         used.extend(batteries::lock()?.layer());
         for snapshot in open_registry(config)?.all() {
-            let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
+            let lists = SkillLists::of(snapshot.contents());
+            let lock = lists.lock().and_then(|text| Lock::parse(text).ok());
             used.extend(lock.and_then(|lock| lock.layer()));
         }
     }

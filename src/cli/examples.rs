@@ -38,6 +38,8 @@ Examples:
   wardian exec hello.world
   wardian exec acme.sales.report@1.2.0 --args '{\"year\": 2026}' --blob sheet=sales.csv
   wardian --skills ./my-skills exec my.skill --json
+  wardian exec pdf --script scripts/fill_form.py --file in.pdf --out . -- in.pdf out.pdf
+  wardian exec pdf --script scripts/fill_form.py -- --help
   wardian exec my.skill --reproducible --record run.json
   wardian exec my.skill --fuel-profile
 

@@ -128,8 +128,29 @@ pub(crate) struct ExecArgs {
     /// Name of the skill, optionally with its version [default: the latest].
     #[arg(value_name = "SKILL[@VERSION]")]
     pub(crate) skill: String,
+    /// Run this Python script of the skill instead of its entrypoint, such as `scripts/fill_form.py`.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) script: Option<String>,
+    /// Words for the script, behind `--`: `-- in.pdf out.pdf`, or `-- --help`.
+    #[arg(last = true, value_name = "ARGV", requires = "script")]
+    pub(crate) argv: Vec<String>,
+    /// Text for the standard input of the script, or `@FILE` to read it from a file, `@-` from this
+    /// command's own.
+    #[arg(long, value_name = "TEXT|@FILE", requires = "script")]
+    pub(crate) stdin: Option<String>,
+    /// Set an environment variable that the skill declares; can be given several times.
+    #[arg(long, value_name = "NAME=VALUE", requires = "script", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
     #[command(flatten)]
     pub(crate) options: RunOptions,
+}
+
+/// Splits `NAME=VALUE` at the first `=`.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("must have the form NAME=VALUE".to_owned()),
+    }
 }
 
 /// Splits `FILE=PATH` at the last `=`. A file whose own name has an `=` is that file.
@@ -179,6 +200,15 @@ mod tests {
         }
         for wrong in ["=", "=x", "x.csv=", "x.csv=/y", "x.csv=../y"] {
             assert!(placed_file(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_variable_has_a_name() {
+        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
+        assert_eq!(variable("A="), Ok(("A".to_owned(), String::new())));
+        for wrong in ["", "A", "=b"] {
+            assert!(variable(wrong).is_err(), "{wrong}");
         }
     }
 

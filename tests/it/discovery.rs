@@ -467,14 +467,14 @@ fn links_in_a_skill_are_refused() {
 fn an_agent_skill_is_served_as_instructions() {
     let skills = SkillFolder::new();
     let document = "---\nname: pdf-forms\ndescription: Fill in forms.\nmetadata:\n  version: 1.2.0\n---\n\n# Forms\n";
-    skills.file("pdf-forms/SKILL.md", document).file("pdf-forms/scripts/fill.py", "print(1)\n");
+    skills.file("pdf-forms/SKILL.md", document).file("pdf-forms/notes/fill.txt", "print(1)\n");
     let server = TestServer::start(&["--skills", skills.path()]);
     let client = server.client();
     let described = client.call("describe_skill", json!({"name": "pdf-forms"})).unwrap();
     let manifest = &described["skill"]["manifest"];
     assert_eq!(manifest["kind"], "instruction", "{manifest}");
     assert_eq!(manifest["description"], "Fill in forms.", "{manifest}");
-    let params = json!({"name": "pdf-forms", "path": "scripts/fill.py"});
+    let params = json!({"name": "pdf-forms", "path": "notes/fill.txt"});
     assert_eq!(client.call("read_skill_file", params).unwrap()["content"], "print(1)\n");
     assert_eq!(
         client.refusal("execute_skill", json!({"name": "pdf-forms"})).kind,

@@ -418,10 +418,10 @@ fn errors_that_do_not_show_the_sandbox_get_a_remark() {
         ),
         ("from sklearn.datasets import fetch_openml\nfetch_openml('mnist_784')\n", "load_iris"),
         ("import seaborn as sns\nsns.load_dataset('tips')\n", "pass a file as a blob"),
-        ("import subprocess\nsubprocess.run(['git', 'log'])\n", "'git' (no other program can run"),
+        ("import subprocess\nsubprocess.run(['git', 'log'])\n", "'git' (there are no repositories"),
         (
-            "import subprocess, sys\nsubprocess.run([sys.executable, '-m', 'x'])\n",
-            "runpy.run_module",
+            "import subprocess\nsubprocess.run('soffice --headless a.docx', shell=True, check=True)\n",
+            "no office program can run",
         ),
         (
             "import ssl\nraise OSError(ssl.SSLCertVerificationError('self-signed certificate'))\n",

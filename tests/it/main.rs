@@ -16,6 +16,7 @@
     reason = "a test may panic; that is how it fails"
 )]
 
+mod agent_skills;
 mod approvals;
 mod arguments;
 mod audit;
@@ -27,6 +28,7 @@ mod blobs;
 mod cached_results;
 mod called_tools;
 mod cgroups;
+mod child_processes;
 mod command_line;
 mod conformance;
 mod console;

@@ -30,6 +30,12 @@ macro_rules! programs {
 }
 
 programs! {
+    "children":
+        asyncio_starts_children
+        children_end_in_every_way
+        command_lines_are_executed
+        packages_are_shared_and_put_back
+        scripts_run_as_programs;
     "files":
         a_path_cannot_leave_the_workspace
         archives_are_written_and_read

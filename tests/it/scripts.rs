@@ -132,17 +132,17 @@ fn what_cannot_work_says_what_to_do() {
         ("import qwertyuiop", "ModuleNotFoundError", "nothing can be installed"),
         ("!pip install polars\nimport polars", "SyntaxError", "use pandas"),
         ("%matplotlib inline\nprint(1)", "SyntaxError", "notebook"),
-        ("import os\nos.execvp('ls', ['ls'])", "FileNotFoundError", "Python's library"),
+        ("import os\nos.execvp('id', ['id'])", "FileNotFoundError", "Python's library"),
         (
-            "import subprocess\nsubprocess.check_output('ls', shell=True)",
+            "import subprocess\nsubprocess.check_output('id', shell=True)",
             "CalledProcessError",
-            "no shell can run",
+            "no other program can run",
         ),
         ("import os\nos.fork()", "OSError", "no other program"),
         (
-            "import subprocess\nsubprocess.run(['ls'])",
+            "import subprocess\nsubprocess.run(['id'])",
             "FileNotFoundError",
-            "'ls' (no other program",
+            "'id' (no other program",
         ),
         ("import multiprocessing\nmultiprocessing.Queue()", "OSError", "multiprocessing.Pool"),
         (

@@ -174,8 +174,10 @@ def forget_the_build():
     """Removes what belongs to this process and not to the runs."""
     import tempfile
 
-    from _wardian import clock, event_loop, files
+    from _wardian import child_modules, child_state, clock, event_loop, files
 
+    child_modules.note_image()
+    child_state.note_image()
     clock.forget()
     files.forget()
     event_loop.provide_loop()

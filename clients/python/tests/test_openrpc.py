@@ -34,6 +34,7 @@ FUNCTIONS = {"tools", "on_input", "approve"}
 CLASSES: dict[str, type] = {
     "ListedSkill": results.ListedSkill,
     "DescribedSkill": results.DescribedSkill,
+    "DescribedScript": results.DescribedScript,
     "ReadSkillFileResult": results.SkillFile,
     "RunFile": results.RunFile,
     "ConvertedValue": results.ConvertedValue,

@@ -46,6 +46,18 @@ export type DescribedSkill = {
   skill_md_content?: string | undefined;
   /** JSON Schema of `args`; with detail `full`, for skills with code. */
   input_schema?: JsonObject | undefined;
+  /** What `script` of execute_skill can name; with detail `full`. */
+  scripts?: Array<DescribedScript> | undefined;
+  /** Number of all scripts, if not all are listed. */
+  scripts_total?: number | undefined;
+};
+
+/** A script of a skill. */
+export type DescribedScript = {
+  /** Path below the skill's folder. */
+  path: string;
+  /** First line of what the script says of itself. */
+  help?: string | undefined;
 };
 
 export type DescribeSkillResult = {
@@ -117,6 +129,12 @@ export type RunResult = {
   files?: Array<RunFile> | undefined;
   /** Number of all files, if not all are listed. */
   files_total?: number | undefined;
+  /** Exit code of a script; absent if it was stopped. */
+  exit_code?: number | undefined;
+  /** Standard output of a script; a long one is cut in its middle. */
+  stdout?: string | undefined;
+  /** Error stream of a script; a long one is cut in its middle. */
+  stderr?: string | undefined;
   /** Beginning and end of what the program printed and logged. */
   logs_preview: string;
   error?: RunError | undefined;
@@ -290,6 +308,14 @@ export type ExecuteSkillParams = {
   version?: string | undefined;
   /** JSON-serializable arguments to pass to the skill. */
   args?: JsonObject | undefined;
+  /** Run this Python script of the skill instead of its entrypoint, such as 'scripts/fill_form.py'. */
+  script?: string | undefined;
+  /** Command line of the script, such as ['in.pdf', 'out.pdf'] or ['--help']. */
+  argv?: Array<string> | undefined;
+  /** Text on the standard input of the script. */
+  stdin?: string | undefined;
+  /** Environment variables of the script, of names that the skill declares. */
+  env?: JsonObject | undefined;
   /** Blob IDs to mount in the sandbox. */
   input_blobs?: Array<string | {
     /** Blob identifier. */
@@ -323,6 +349,17 @@ export type ExecuteSkillParams = {
     workspace_bytes?: number | undefined;
     /** Maximum number of blob and log calls. */
     host_calls?: number | undefined;
+  } | undefined;
+  /** Keep variables, files and imports between calls: 'new' begins a session, its id continues it. */
+  session?: string | {
+    /** The session (omit or 'new' for a new one). */
+    id?: string | undefined;
+    /** Refuse the call unless the session is at this checkpoint. */
+    if_checkpoint?: string | undefined;
+    /** false closes the session after this call (omit for true). */
+    keep?: boolean | undefined;
+    /** Time to wait while another call runs in the session (omit to be refused at once). */
+    wait_ms?: number | undefined;
   } | undefined;
   /** Title of the run in lists and in its record. */
   label?: string | undefined;

@@ -275,6 +275,65 @@ def script(session):
     expect("from a script" in run.get("logs_preview", ""), "the printed text is in the log")
 
 
+SCRIPTS = "execute_skill"
+WORDS = "scripts/words.py"
+
+
+@case(
+    "ext.skill-script",
+    EXTENSION,
+    WARDIAN(SCRIPTS, "`script` runs a Python file of the skill, with `argv` and `stdin`."),
+    (ECHO,),
+)
+def skill_script(session):
+    """A script of a skill has its standard input, and its two streams are told apart."""
+    run = session.call("execute_skill", name=ECHO, script=WORDS, stdin="read")
+    expect_equal(run.get("status"), "completed", "`status`")
+    expect_equal(run.get("exit_code"), 0, "`exit_code`")
+    expect_equal(run.get("stdout"), " read\n", "`stdout`")
+    expect_equal(run.get("stderr"), "to the error stream\n", "`stderr`")
+
+
+@case(
+    "ext.skill-script-exit",
+    EXTENSION,
+    WARDIAN(SCRIPTS, "A script with another exit code than 0 has failed, and loses no output."),
+    (ECHO,),
+)
+def skill_script_exit(session):
+    """A script that ends with another exit code is a failed run, with the code and all that it wrote."""
+    run = session.call("execute_skill", name=ECHO, script=WORDS, argv=["a b", "-c", "-c"])
+    expect_equal(run.get("status"), "failed", "`status`")
+    expect_equal(run.get("exit_code"), 3, "`exit_code`")
+    expect_equal(run.get("stdout"), "a b -c -c \n", "`stdout`")
+
+
+@case(
+    "ext.skill-script-unknown",
+    EXTENSION,
+    WARDIAN(SCRIPTS, "`script` names a script of the skill."),
+    (ECHO,),
+)
+def skill_script_unknown(session):
+    """A script that the skill does not have is refused, and so are other files."""
+    for path in ("scripts/none.py", "../scripts/words.py", "SKILL.md"):
+        error = session.error("execute_skill", name=ECHO, script=path)
+        expect_equal(kind_of(error), "invalid_params", f"`data.kind` for {path}")
+
+
+@case(
+    "ext.described-scripts",
+    EXTENSION,
+    WARDIAN("describe_skill", 'With "full", `scripts` lists the scripts of the skill.'),
+    (ECHO,),
+)
+def described_scripts(session):
+    """With \"full\" a skill has its scripts, each with the first line of its help."""
+    skill = session.call("describe_skill", name=ECHO, detail="full")["skill"]
+    help_line = "Prints its command line and what it reads."
+    expect_equal(skill.get("scripts"), [{"path": WORDS, "help": help_line}], "`scripts`")
+
+
 @case(
     "ext.files",
     EXTENSION,

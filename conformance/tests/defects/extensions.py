@@ -11,7 +11,12 @@ from .spoil import after, before, changed, defect, ignoring, recovering, simple,
 
 
 @defect(
-    "errors without kinds", "ext.error-kind", "ext.inputs-checked", "ext.limits-beyond", "ext.error-parameter"
+    "errors without kinds",
+    "ext.error-kind",
+    "ext.inputs-checked",
+    "ext.limits-beyond",
+    "ext.error-parameter",
+    "ext.skill-script-unknown",
 )
 def _(server):
     after(server, "refusal", lambda response, *_: changed(response, error=without(response["error"], "data")))
@@ -57,6 +62,33 @@ def _(server):
 
 relisted("no tags in the list", ["ext.tags"], lambda shown, *_: without(shown, "tags"))
 described("no schema of inputs", ["ext.input-schema"], lambda skill, params: skill.pop("input_schema", None))
+described("no scripts in the description", ["ext.described-scripts"], lambda skill, params: skill.pop("scripts", None))
+executed(
+    "one stream for both",
+    ["ext.skill-script"],
+    lambda run, params: changed(run, stdout=run["stdout"] + run["stderr"], stderr="")
+    if run.get("exit_code") == 0
+    else run,
+)
+executed(
+    "scripts never fail",
+    ["ext.skill-script-exit"],
+    lambda run, params: changed(run, status="completed") if "exit_code" in run else run,
+)
+ignoring("arguments of scripts are lost", ["ext.skill-script-exit"], "execute_skill", "argv")
+ignoring("standard input of scripts is lost", ["ext.skill-script"], "execute_skill", "stdin")
+
+
+@defect("any file is a script", "ext.skill-script-unknown")
+def _(server):
+    right = server.run_script
+
+    def run_script(skill, params):
+        return right(skill, {**params, "script": "scripts/words.py"})
+
+    server.run_script = run_script
+
+
 
 
 @defect("files are text", "ext.binary-file")

@@ -210,6 +210,14 @@ pub enum ServiceError {
         /// The skill's name.
         name: String,
     },
+    /// The skill has scripts, and no entrypoint.
+    #[error("skill `{name}` has no entrypoint: name in `script` {scripts}")]
+    NoEntrypoint {
+        /// The skill's name.
+        name: String,
+        /// Its scripts, in words.
+        scripts: String,
+    },
     /// Arguments do not fit the skill's inputs.
     #[error("the arguments do not fit the inputs of skill `{name}`: {problems}")]
     Arguments {
@@ -329,7 +337,7 @@ impl ServiceError {
             | Self::NoDocument { .. }
             | Self::ContentNotKept { .. }
             | Self::NoRecords => ErrorKind::RunNotFound,
-            Self::NotExecutable { .. } => ErrorKind::NotExecutable,
+            Self::NotExecutable { .. } | Self::NoEntrypoint { .. } => ErrorKind::NotExecutable,
             Self::AfterRun(error) => error.kind(),
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),

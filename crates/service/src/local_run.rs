@@ -23,7 +23,7 @@ use wardian_egress::scripted::{NetworkPlayer, NetworkRecorder, NetworkScript};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::outcome::Logs;
 use wardian_formats::job::profile::{ProfileOrder, ProfileText};
-use wardian_formats::job::{KeepFiles, Program};
+use wardian_formats::job::{KeepFiles, Program, ScriptCall};
 use wardian_formats::protocol::methods::execution::{
     ReproducibleParam, RequestedLimits, RunResult,
 };
@@ -142,6 +142,8 @@ pub enum LocalProgram {
         name: String,
         /// Its version; the latest without it.
         version: Option<String>,
+        /// The script to run in place of its entrypoint.
+        script: Option<Box<ScriptCall>>,
     },
 }
 
@@ -238,9 +240,14 @@ impl Service {
                 let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
                 Planned { entrypoint, keep_files, ..Planned::new(program, args, limits) }
             }
-            LocalProgram::Skill { name, version } => {
+            LocalProgram::Skill { name, version, script: None } => {
                 let named = (name.as_str(), version.as_deref());
                 self.plan_skill(caller, named, Some(args), &limits, reproducible).await?
+            }
+            LocalProgram::Skill { name, version, script: Some(script) } => {
+                let named = (name.as_str(), version.as_deref());
+                let script = (*script, Some(args));
+                self.plan_script(caller, named, script, &limits, reproducible).await?
             }
         };
         plan.strict_output |= strict_output;

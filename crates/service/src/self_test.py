@@ -84,8 +84,8 @@ def a_connection():
 
 def a_process():
     import subprocess
-    for attempt in [lambda: subprocess.run(["/bin/true"]), lambda: os.system("true") == 0,
-                    lambda: os.fork(), lambda: os.posix_spawn("/bin/true", ["true"], {})]:
+    for attempt in [lambda: subprocess.run(["/usr/bin/id"]), lambda: os.system("id") == 0,
+                    lambda: os.fork(), lambda: os.posix_spawn("/usr/bin/id", ["id"], {})]:
         try:
             if attempt():
                 return "a process was started"

@@ -24,6 +24,7 @@ from _wardian import (
     import_hooks,
     network,
     packages,
+    popen,
     processes,
     programs,
     signals,
@@ -90,6 +91,7 @@ _no_process = _os_error(errno.ENOSYS)
 
 def _patch_os(module: Any) -> None:
     programs.patch_os(module)
+    module.popen = popen.popen
     signals.patch_os(module)
     for name in ("fork", "forkpty", "startfile"):
         _refuse(module, name, PROCESSES)
@@ -177,6 +179,10 @@ def _input(prompt: object = "", /) -> str:
     return line.removesuffix("\n")
 
 
+def _patch_shutil(module: Any) -> None:
+    module.which = programs.which(module.which)
+
+
 _PATCHES: dict[str, Callable[[Any], None]] = {
     "faulthandler": signals.patch_faulthandler,
     "matplotlib": figures.patch_package,
@@ -185,7 +191,8 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "multiprocessing": _patch_multiprocessing,
     "signal": signals.patch_signal,
     "socket": _patch_socket,
-    "subprocess": programs.patch_subprocess,
+    "shutil": _patch_shutil,
+    "subprocess": popen.patch_subprocess,
 }
 
 
@@ -206,12 +213,7 @@ _INSTALL = re.compile(
 
 def about_installing(names: str) -> str:
     """Says that nothing can be installed, and what there is in the place of these packages."""
-    advice = "nothing can be installed"
-    for word in re.findall(r"[A-Za-z][\w.-]*", names):
-        substitute = packages.substitute_for(word.replace("-", "_"))
-        if substitute is not None:
-            advice += f"; in the place of {word}: {substitute}"
-    return advice
+    return packages.about_installing(re.findall(r"[A-Za-z][\w.-]*", names))
 
 
 def explain_syntax(error: SyntaxError, source: str) -> None:

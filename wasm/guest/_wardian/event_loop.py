@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
-from _wardian import clock, network, programs, readiness, shells, timers
+from _wardian import clock, network, readiness, timers
 
 _sleep = clock.sleep
 _now = time.monotonic
@@ -62,6 +62,14 @@ class _Selector(selectors.PollSelector):
         return ()
 
 
+def _no_children(*args: Any, **options: Any) -> Any:
+    raise OSError(errno.ENOTSUP, "no child process can run here")
+
+
+new_child: Callable[..., Any] = _no_children
+"""Makes the transport of a child process. `shells`, which builds on this module, provides it."""
+
+
 class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
     """Runs tasks, timers and connections; refuses servers, pipes and processes."""
 
@@ -99,15 +107,24 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
     async def _refuse_datagrams(self, *args: Any, **kwargs: Any) -> Any:
         raise OSError(errno.EPROTONOSUPPORT, network.NO_DATAGRAMS)
 
-    async def _refuse_process(self, protocol: Any, *args: Any, **kwargs: Any) -> Any:
-        raise programs.missing(args)
+    async def subprocess_exec(  # type: ignore[override]
+        self, protocol_factory: Callable[[], Any], program: Any, *args: Any, **options: Any
+    ) -> tuple[Any, Any]:
+        """Starts a child process: see `shells`."""
+        protocol = protocol_factory()
+        options["shell"] = False
+        return new_child(self, protocol, [program, *args], **options), protocol
 
     async def subprocess_shell(  # type: ignore[override]
         self, protocol_factory: Callable[[], Any], cmd: Any, **options: Any
     ) -> tuple[Any, Any]:
-        """Starts a shell, which has not found the command."""
+        """Starts a shell: see `shells`."""
+        if not isinstance(cmd, (str, bytes)):
+            raise ValueError("cmd must be a string")
+        if not options.setdefault("shell", True):
+            raise ValueError("shell must be True")
         protocol = protocol_factory()
-        return shells.EndedShell(self, protocol, cmd, **options), protocol
+        return new_child(self, protocol, cmd, **options), protocol
 
     def add_signal_handler(self, sig: int, callback: Callable[..., Any], *args: Any) -> None:
         """Calls `callback` in the loop after each such signal."""
@@ -135,7 +152,6 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
 
     create_server = create_unix_server = create_unix_connection = _refuse_server
     create_datagram_endpoint = _refuse_datagrams
-    subprocess_exec = _refuse_process
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Any, func: Callable[..., Any], *args: Any
@@ -197,6 +213,11 @@ def provide_loop(loop: asyncio.AbstractEventLoop | None = None) -> None:
     Python has removed this, but programs still use it. Every `asyncio.run` removes the loop.
     """
     _policy().set_event_loop(loop or SandboxEventLoop())
+
+
+def provided_loop() -> asyncio.AbstractEventLoop | None:
+    """Returns the current loop, if there is one."""
+    return getattr(_policy()._local, "_loop", None)
 
 
 _create_task: Any = asyncio.create_task

@@ -204,6 +204,11 @@ def lchown(path: Any, uid: int, gid: int) -> None:
     chown(path, uid, gid, follow_symlinks=False)
 
 
+def present_umask() -> int:
+    """The permission bits that new files do not get."""
+    return _umasks[-1][1]
+
+
 def umask(mask: int) -> int:
     """Sets the permission bits that new files do not get. Returns the previous mask."""
     before = _umasks[-1][1]

@@ -286,7 +286,10 @@ def _configure(frame: FrameType, line: str) -> None:
 
 _MAGICS = {"config": _configure, "matplotlib": _accept, "time": _time, "timeit": _timeit}
 
-_SHELL = "no shell and no other program can run in the sandbox: use Python's library instead"
+_SHELL = (
+    "no shell of the machine runs here: `subprocess.run(command, shell=True)` executes simple command lines of "
+    "Python programs and small utilities"
+)
 
 _INSTEAD = {
     "alias": _SHELL,
@@ -343,8 +346,8 @@ _COMMANDS = {
     "find": "use `pathlib.Path(path).rglob(pattern)`",
     "grep": "use `re`",
     "head": "use `open(name).readlines()[:10]`",
-    "python": "import the module, or use `runpy.run_path(path)`",
-    "python3": "import the module, or use `runpy.run_path(path)`",
+    "python": "use `subprocess.run([sys.executable, path])`",
+    "python3": "use `subprocess.run([sys.executable, path])`",
     "tail": "use `open(name).readlines()[-10:]`",
     "tar": "use `tarfile`",
     "unzip": "use `zipfile` or `shutil.unpack_archive`",

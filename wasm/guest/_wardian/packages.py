@@ -6,6 +6,9 @@ The names are those of import statements. An import of one of them fails as it d
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 _NETWORK = "there is no network: pass the data as args or as a blob in `input_blobs`"
 _MODEL = "there are no language models and no network here: call them outside, and pass the text"
 _LEARNING = "use sklearn"
@@ -417,6 +420,17 @@ MISSING_PARTS: dict[str, str] = {
     "_posixshmem": "there are no other processes: pass values as arguments",
 }
 """Parts of the standard library that this interpreter lacks, each with advice."""
+
+
+def about_installing(words: Iterable[str]) -> str:
+    """Says that nothing can be installed, and what there is in the place of these packages."""
+    advice = "nothing can be installed"
+    for word in words:
+        match = re.match(r"[A-Za-z][\w.-]*", word)
+        substitute = substitute_for(match[0].replace("-", "_")) if match else None
+        if match and substitute is not None:
+            advice += f"; in the place of {match[0]}: {substitute}"
+    return advice
 
 
 def substitute_for(name: str) -> str | None:

@@ -30,5 +30,8 @@ TEMPORARY = "/tmp"
 LIBRARY = os.path.dirname(os.path.dirname(json.__file__))
 """The folder of the standard library and packages. Tracebacks fold its frames."""
 
+INTERPRETER = "/usr/bin/python3"
+"""The value of `sys.executable`. No file is there: programs that start it run in the same guest."""
+
 OWN_CODE = "<wardian>/"
 """Start of the file names of everything that the image adds to Python."""

@@ -18,7 +18,7 @@ import time
 from errno import ECHILD, ENOTTY, ENXIO, EPERM, ESRCH
 from typing import Any, NamedTuple
 
-from _wardian import clock, derive, files, locks
+from _wardian import clock, derive, files, locks, places, processes
 
 _UNAME = ("Linux", "sandbox", "0.0.0", "#1", "wasm32")
 _PROCESS = posix.getpid()
@@ -100,6 +100,17 @@ def _own_process(pid: int = 0) -> int:
     return _PROCESS
 
 
+def present_process() -> int:
+    """The number of the process that runs."""
+    return _PROCESS
+
+
+def set_process(number: int) -> None:
+    """Makes another process the one that runs: a child, or its parent once more."""
+    global _PROCESS
+    _PROCESS = number
+
+
 def change_process(seed: int) -> None:
     """Gives the process another number, which follows from `seed`.
 
@@ -120,7 +131,7 @@ def change_process(seed: int) -> None:
 
 
 def _wait(*args: Any, **named: Any) -> None:
-    """There never is a child to wait for."""
+    """No child can be waited for in this way."""
     raise ChildProcessError(ECHILD, posix.strerror(ECHILD))
 
 
@@ -171,7 +182,8 @@ _OS_FUNCTIONS: dict[str, Any] = {
     "getresgid": lambda: (0, 0, 0),
     "sched_getaffinity": lambda pid: {0} if _own_process(pid) else set(),
 }
-for _name in ("wait", "waitpid", "waitid", "wait3", "wait4"):
+_OS_FUNCTIONS["wait"], _OS_FUNCTIONS["waitpid"] = processes.wait, processes.waitpid
+for _name in ("waitid", "wait3", "wait4"):
     _OS_FUNCTIONS[_name] = _wait
 for _name in ("getuid", "geteuid", "getgid", "getegid"):
     _OS_FUNCTIONS[_name] = lambda: 0
@@ -209,7 +221,8 @@ def install() -> None:
     time.tzset = _tzset
     _set_of_c(_locale.LC_CTYPE, _locales[_locale.LC_CTYPE])  # for `open(encoding="locale")`
     _locale.setlocale = locale._setlocale = setlocale  # type: ignore[attr-defined]
-    sys.executable = sys._base_executable = ""  # there is no file to execute
+    sys.executable = places.INTERPRETER
+    sys._base_executable = places.INTERPRETER  # type: ignore[attr-defined]
     _complete_imported()
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import copy
+import errno
 import functools
 import os
 import pickle
@@ -114,17 +115,53 @@ def note_process() -> None:
     _getpid = os.getpid
 
 
+_last = 0
+
+
+def next_number() -> int:
+    """Returns the number of a new process."""
+    global _last
+    _last += 1
+    return _getpid() + _last
+
+
+_ended: dict[int, int] = {}
+"""Children that have ended and that nobody has waited for: their numbers and statuses."""
+
+
+def note_end(status: int) -> int:
+    """Keeps the status of a child that has ended, and returns its number."""
+    number = next_number()
+    _ended[number] = status
+    return number
+
+
+def waitpid(pid: int, options: int, /) -> tuple[int, int]:
+    """Returns the number and the status of a child that was started without waiting for it.
+
+    Raises:
+        ChildProcessError: There is no such child.
+    """
+    if pid in (-1, 0) and _ended:
+        pid = next(iter(_ended))
+    if pid not in _ended:
+        raise ChildProcessError(errno.ECHILD, os.strerror(errno.ECHILD))
+    return pid, _ended.pop(pid)
+
+
+def wait() -> tuple[int, int]:
+    """Returns the number and the status of any child."""
+    return waitpid(-1, 0)
+
+
 class _Child:
     """The worker of a pool. It begins with a copy of the program's present state."""
-
-    _last = 0
 
     def __init__(
         self, kind: str, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]
     ) -> None:
-        _Child._last += 1
-        self._pid = _getpid() + _Child._last
-        self._name = f"{kind}-{_Child._last}"
+        self._pid = next_number()
+        self._name = f"{kind}-{_last}"
         self._state = _State().forked()
         self._is_active = False
         self._initialize = functools.partial(initializer, *initargs) if initializer else None
@@ -136,7 +173,7 @@ class _Child:
         """Performs a pickled task, and returns a copy of its value."""
         if self._is_active:
             return self._perform(task)
-        parent = _State()
+        parent, number = _State(), os.getpid
         process: Any = _modules.get("multiprocessing.process")
         current = process and process._current_process
         self._is_active = True
@@ -144,7 +181,7 @@ class _Child:
             self._state.enter()
             os.getpid = lambda: self._pid
             if process:
-                process._current_process = _Current(current, self._name, self._pid)
+                process._current_process = Current(current, self._name, self._pid)
             if self._initialize is not None:
                 initialize, self._initialize = self._initialize, None
                 initialize()
@@ -153,7 +190,7 @@ class _Child:
             self._is_active = False
             self._state = _State()
             parent.enter()
-            os.getpid = _getpid
+            os.getpid = number
             if process:
                 process._current_process = current
 
@@ -171,8 +208,8 @@ class _Child:
             raise copied from copied.__cause__
 
 
-class _Current:
-    """The value of `multiprocessing.current_process()` in a task."""
+class Current:
+    """The value of `multiprocessing.current_process()` in a task, and in a child process."""
 
     def __init__(self, parent: Any, name: str, pid: int) -> None:
         self.__dict__.update(vars(parent))

@@ -1,128 +1,245 @@
-"""Other programs: there are none, which is told as on a machine where the program is missing.
+"""Other programs: Python, shells and small utilities run in the guest; all others do not exist.
 
-Starting a program raises `FileNotFoundError`. A shell starts, does not find the command, says so on
-its error stream, and ends with 127. So programs that look for `git` and go on without it do so.
+A program is started by its words. `resolve` finds what runs then, or raises `FileNotFoundError` as on a machine
+where the program is missing. A shell starts in any case, and ends with 127 where it does not find a command.
 """
 
 from __future__ import annotations
 
 import errno
-import io
 import operator
 import os
 import posixpath
 import re
-import threading
-from collections.abc import Callable
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-PROCESSES = "no other program can run in the sandbox: use Python's library instead"
-NO_INTERPRETER = (
-    "no second interpreter can run in the sandbox, and `sys.executable` is empty: import the "
-    "module, or use `runpy.run_path` or `runpy.run_module`"
-)
+from _wardian import child, descriptors, files, foreign, places, processes, shell, utilities
+from _wardian.foreign import PROCESSES, Missing, missing
+from _wardian.shell import NOT_FOUND
 
-NOT_FOUND = 127
-"""Exit code of a shell that does not find a command."""
+Program = Callable[..., int]
+"""Runs a program: `cwd`, `environment`, `standard`, `timeout` and `prepare` are named arguments."""
 
-_STATUS = NOT_FOUND << 8
-"""The same as `os.system` and `os.wait` report it."""
-
-_PIPE, _STDOUT, _DEVNULL = -1, -2, -3
+_PYTHON = re.compile(r"python(?:w|3(?:\.\d+)?)?|pypy3?")
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+_FIRST_LINE_MAX = 256
 
 
-class Missing(str):
-    """The name of a program that cannot run, printed with the reason."""
+def resolve(words: Sequence[str], environment: Mapping[str, str] | None = None, cwd: str | None = None) -> Program:
+    """Returns what runs a program.
 
-    advice: str
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()} ({self.advice})"
-
-
-def missing(arguments: Any) -> FileNotFoundError:
-    """The exception for an attempt to start a program, given by its name or its arguments."""
-    words = [arguments] if isinstance(arguments, (str, bytes, os.PathLike)) else list(arguments)
-    texts = [os.fsdecode(word) for word in words]
-    name = Missing(texts[0])
-    name.advice = _advice(texts)
-    return FileNotFoundError(errno.ENOENT, "No such file or directory", name)
-
-
-def _advice(words: list[str]) -> str:
-    program = posixpath.basename(words[0])
-    is_python = not program or program.startswith("python")
-    advice = NO_INTERPRETER if is_python else PROCESSES
-    if "pip" in program or "install" in words:
-        advice += "; nothing can be installed"
-    return advice
-
-
-def shell_message(command: Any) -> bytes:
-    """What a shell says of a command, of which it finds nothing."""
-    words = os.fsdecode(command).split()
-    while len(words) > 1 and "=" in words[0]:  # a variable of the command
-        del words[0]
-    name = words[0] if words else ""
-    return f"/bin/sh: 1: {name[:200]}: not found ({_advice([name or 'sh', *words[1:]])})\n".encode()
+    Raises:
+        FileNotFoundError: There is no such program.
+        OSError: The file cannot be executed.
+    """
+    name = words[0]
+    base = posixpath.basename(name)
+    own = os.path.join(cwd or "", name) if "/" in name else ""
+    is_own = bool(own) and posixpath.dirname(name) not in utilities.FOLDERS and os.path.exists(own)
+    if name == sys.executable or (not is_own and _PYTHON.fullmatch(base)):
+        return _python(list(words[1:]))
+    if not is_own and base in _SHELLS:
+        return _shell(list(words))
+    if not is_own and base == "env":
+        return _env(list(words[1:]), environment, cwd)
+    if not is_own and name in ("nohup", "exec", "command", "time") and len(words) > 1:
+        return resolve(words[1:], environment, cwd)
+    utility = None if is_own else utilities.find(name)
+    if utility is not None:
+        return _in_place(lambda environment: utility(list(words[1:])))
+    if is_own:
+        return _file(own, list(words), environment, cwd)
+    raise missing(words)
 
 
-_TO_NOWHERE = re.compile(r"(?:\b2|&)>>?\s*/dev/null|>\s*/dev/null\s+2>&1")
-_TO_OUTPUT = re.compile(r"\b2>&1")
+def _python(arguments: list[str]) -> Program:
+    def run(*, environment: Any = None, **options: Any) -> int:
+        return child.run_python(arguments, env=environment, **options)
+
+    return run
 
 
-def shell_output(command: Any) -> tuple[bytes, bytes]:
-    """What a shell writes to its output and to its error stream, as the command redirects them."""
-    said, text = shell_message(command), os.fsdecode(command)
-    if _TO_NOWHERE.search(text):
-        return b"", b""
-    return (said, b"") if _TO_OUTPUT.search(text) else (b"", said)
+def _in_place(call: Callable[[Mapping[str, str]], int]) -> Program:
+    """A program that is a function: it gets its folder and its descriptors, and leaves those of the parent."""
+
+    def run(
+        *,
+        environment: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+        standard: Mapping[int, int] | None = None,
+        timeout: float | None = None,
+        prepare: Callable[[], object] | None = None,
+    ) -> int:
+        folder, mask = os.getcwd(), files.present_umask()
+        child.flush_inherited(standard or {})
+        with child.time_limit(timeout), descriptors.Redirection(standard or {}):
+            try:
+                if cwd is not None:
+                    os.chdir(cwd)
+                if prepare is not None:
+                    prepare()
+                return call(os.environ if environment is None else environment)
+            finally:
+                os.chdir(folder)
+                if files.present_umask() != mask:
+                    os.umask(mask)
+        raise AssertionError("a limit of time ends with an exception")
+
+    return run
+
+
+def shell_program(text: str, arguments: Sequence[str] = ()) -> Program:
+    """A shell that executes a text."""
+    return _in_place(lambda environment: shell.run(text, resolve, environment, arguments))
+
+
+def _shell(words: list[str]) -> Program:
+    rest = words[1:]
+    takes_text = False
+    while rest and rest[0].startswith(("-", "+")) and len(rest[0]) > 1:
+        option = rest.pop(0)
+        if option == "--version":
+            return _in_place(lambda environment: utilities.say_version(words[0]))
+        takes_text = takes_text or (not option.startswith("--") and "c" in option)
+    if takes_text:
+        if not rest:
+            return _in_place(lambda environment: utilities.refuse(words[0], "-c requires an argument"))
+        return shell_program(rest[0], rest[1:] or ["sh"])
+    if not rest:
+        return _in_place(
+            lambda environment: shell.run(descriptors.rest_of(0).decode("utf-8", "replace"), resolve, environment)
+        )
+
+    def run_file(environment: Mapping[str, str]) -> int:
+        try:
+            with open(rest[0], encoding="utf-8", errors="surrogateescape") as file:
+                text = file.read()
+        except OSError as error:
+            utilities.refuse(words[0], f"{rest[0]}: {error.strerror}")
+            return NOT_FOUND
+        return shell.run(text, resolve, environment, rest)
+
+    return _in_place(run_file)
+
+
+def _env(words: list[str], environment: Mapping[str, str] | None, cwd: str | None) -> Program:
+    """`env A=b program`, and without a program the list of variables."""
+    given: dict[str, str] = {}
+    is_empty = False
+    while words and (words[0].startswith("-") or "=" in words[0]):
+        word = words.pop(0)
+        if word in ("-i", "-", "--ignore-environment"):
+            is_empty = True
+        elif word in ("-u", "--unset") and words:
+            words.pop(0)
+        elif word == "-S" and words:
+            words[:1] = shlex.split(words[0])
+        elif "=" in word and not word.startswith("-"):
+            name, _, value = word.partition("=")
+            given[name] = value
+        elif not word.startswith("-u"):
+            raise missing([f"env {word}"])
+    inner = resolve(words, environment, cwd) if words else None
+
+    def run(*, environment: Any = None, **options: Any) -> int:
+        before: Any = os.environ if environment is None else environment
+        variables = {**({} if is_empty else before), **given}
+        if inner is None:
+            listed = "".join(f"{name}={value}\n" for name, value in variables.items())
+            return _in_place(lambda _: utilities.write(listed))(environment=variables, **options)
+        return inner(environment=variables, **options)
+
+    return run
+
+
+def _file(path: str, words: list[str], environment: Mapping[str, str] | None, cwd: str | None) -> Program:
+    """A file that is executed: a script whose first line names Python or a shell."""
+    if os.path.isdir(path):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), words[0])
+    with open(path, "rb") as file:
+        line = file.read(_FIRST_LINE_MAX).partition(b"\n")[0].decode("utf-8", "replace")
+    if not line.startswith("#!"):
+        if path.endswith(".py"):
+            return _python(words)
+        raise OSError(errno.ENOEXEC, "Exec format error", words[0])
+    interpreter = line[2:].split()
+    if interpreter and posixpath.basename(interpreter[0]) == "env":
+        interpreter = [word for word in interpreter[1:] if word != "-S"]
+    if not interpreter:
+        raise OSError(errno.ENOEXEC, "Exec format error", words[0])
+    return resolve([*interpreter, *words], environment, None)
 
 
 # `os`
 
 
+def status_of(code: int) -> int:
+    """The status that `os.system` and `os.wait` report of an exit code."""
+    return -code if code < 0 else code << 8
+
+
+def _executed(words: Sequence[Any], environment: Any, file: Any = None) -> int:
+    texts = [os.fsdecode(word) for word in words]
+    variables = None if environment is None else decoded(environment)
+    program = resolve([os.fsdecode(file), *texts[1:]] if file is not None else texts, variables)
+    return program(environment=variables)
+
+
+def decoded(environment: Mapping[Any, Any]) -> dict[str, str]:
+    """An environment as texts.
+
+    Raises:
+        TypeError: A name or a value is no text.
+        ValueError: One of them cannot be in an environment.
+    """
+    found = {}
+    for name, value in environment.items():
+        name, value = os.fsdecode(name), os.fsdecode(value)
+        if not name or "=" in name[1:] or "\0" in name + value:
+            raise ValueError("illegal environment variable name")
+        found[name] = value
+    return found
+
+
 def system(command: Any) -> int:
-    """Returns the status of a shell that has not found the command."""
-    for number, said in enumerate(shell_output(command), 1):
-        if said:
-            os.write(number, said)
-    return _STATUS
+    """Executes a command line, and returns its status."""
+    return status_of(shell_program(os.fsdecode(command))())
 
 
-class _ShellOutput(io.StringIO):
-    """What `os.popen` returns."""
-
-    def close(self) -> int:  # type: ignore[override]
-        """Returns the status of the shell."""
-        super().close()
-        return _STATUS
-
-
-def popen(cmd: Any, mode: str = "r", buffering: int = -1) -> _ShellOutput:
-    """Returns the output of a shell that has not found the command."""
-    if not isinstance(cmd, str):
-        raise TypeError(f"invalid cmd type ({type(cmd)}, expected string)")
-    if mode not in ("r", "w"):
-        raise ValueError(f"invalid mode {mode!r}")
-    out, err = shell_output(cmd)
-    if err:
-        os.write(2, err)
-    return _ShellOutput(out.decode() if mode == "r" else "")
+def _execute(file: Any, *args: Any, is_list: bool, has_environment: bool) -> None:
+    words, environment = _words(args, is_list, has_environment)
+    if not words:
+        raise ValueError("execv() arg 2 must not be empty")
+    code = _executed(words, environment, file)
+    raise SystemExit(code if code >= 0 else 128 - code)
 
 
-def _executing(place: int) -> Callable[..., Any]:
-    def execute(*args: Any, **named: Any) -> Any:
-        raise missing([args[place]] if len(args) > place else [""])
+def _spawn(mode: int, file: Any, *args: Any, is_list: bool, has_environment: bool) -> int:
+    """As with `P_WAIT`; without waiting, the status is kept for `os.waitpid`."""
+    words, environment = _words(args, is_list, has_environment)
+    try:
+        code = _executed(words, environment, file)
+    except FileNotFoundError:
+        if mode != 0:
+            raise
+        code = NOT_FOUND
+    return code if mode == 0 else processes.note_end(status_of(code))
 
-    return execute
+
+def _words(args: tuple[Any, ...], is_list: bool, has_environment: bool) -> tuple[list[Any], Any]:
+    *rest, last = args
+    environment = last if has_environment else None
+    words = rest if has_environment else [*rest, last]
+    return (words if is_list else list(words[0])), environment
 
 
-def _spawning(mode: int, file: Any, *args: Any) -> int:
-    """As with `P_WAIT`: the new process ends with 127. Without waiting there is no process."""
-    if mode != 0:
-        raise missing([file])
-    return NOT_FOUND
+def _posix_spawn(path: Any, argv: Any, env: Any = None, /, **options: Any) -> int:
+    if options.get("file_actions"):
+        raise NotImplementedError("posix_spawn: use subprocess.run to redirect descriptors")
+    return processes.note_end(status_of(_executed(list(argv), env, path)))
 
 
 # How a process has ended, as `os.system` and `os.wait` tell it.
@@ -158,12 +275,13 @@ _OF_STATUS: dict[str, Callable[[int], Any]] = {
 
 def patch_os(module: Any) -> None:
     """Replaces the functions that start programs; adds those that read how one has ended."""
-    replaced: dict[str, Any] = {"system": system, "popen": popen}
+    replaced: dict[str, Any] = {"system": system}
     for how in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe"):
-        replaced[f"exec{how}"] = _executing(0)
-        replaced[f"spawn{how}"] = _spawning
+        options = {"is_list": how.startswith("l"), "has_environment": how.endswith("e")}
+        replaced[f"exec{how}"] = _with_options(_execute, options)
+        replaced[f"spawn{how}"] = _with_options(_spawn, options)
     for name in ("posix_spawn", "posix_spawnp"):
-        replaced[name] = _executing(0)
+        replaced[name] = _posix_spawn
     for name, function in replaced.items():
         if function.__name__ != name:
             function = _named(function, name)
@@ -176,6 +294,13 @@ def patch_os(module: Any) -> None:
     module.P_NOWAITO = 1
 
 
+def _with_options(function: Callable[..., Any], options: dict[str, bool]) -> Callable[..., Any]:
+    def called(*args: Any) -> Any:
+        return function(*args, **options)
+
+    return called
+
+
 def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def called(*args: Any, **named: Any) -> Any:
         return function(*args, **named)
@@ -185,86 +310,21 @@ def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return called
 
 
-# `subprocess`
+def which(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Lets `shutil.which` find what can be started though it is no file."""
+
+    def which(cmd: Any, mode: int = os.F_OK | os.X_OK, path: Any = None) -> Any:
+        found = find(cmd, mode, path)
+        if found is not None or not isinstance(cmd, str) or not cmd:
+            return found
+        if cmd == sys.executable or _PYTHON.fullmatch(cmd):
+            return sys.executable or places.INTERPRETER
+        if posixpath.basename(cmd) in _SHELLS or utilities.find(cmd) is not None:
+            return cmd if "/" in cmd else f"/usr/bin/{cmd}"
+        return None
+
+    which.__module__ = "shutil"
+    return which
 
 
-def _start(
-    self: Any,
-    args: Any,
-    bufsize: int = -1,
-    executable: Any = None,
-    stdin: Any = None,
-    stdout: Any = None,
-    stderr: Any = None,
-    preexec_fn: Any = None,
-    close_fds: bool = True,
-    shell: bool = False,
-    cwd: Any = None,
-    env: Any = None,
-    universal_newlines: Any = None,
-    startupinfo: Any = None,
-    creationflags: int = 0,
-    restore_signals: bool = True,
-    start_new_session: bool = False,
-    pass_fds: Any = (),
-    *,
-    encoding: Any = None,
-    errors: Any = None,
-    text: Any = None,
-    **others: Any,
-) -> None:
-    """Replaces `Popen.__init__`."""
-    self._child_created = False
-    self.args = args
-    if not shell:
-        words = [args] if isinstance(args, (str, bytes, os.PathLike)) else list(args)
-        words[0] = executable or words[0]
-        raise missing(words)
-    command = args if isinstance(args, (str, bytes, os.PathLike)) else list(args)[0]
-    self._waitpid_lock = threading.Lock()
-    self._input, self._communication_started = None, False
-    self.pid, self.returncode = os.getpid() + 1, NOT_FOUND
-    self.pipesize, self.process_group = -1, None
-    self.encoding, self.errors = encoding, errors
-    self.text_mode = bool(encoding or errors or text or universal_newlines)
-    out, err = shell_output(command)
-    is_joined = stderr == _STDOUT
-    self.stdin = _stream(self, b"") if stdin == _PIPE else None
-    self.stdout = _deliver(self, out + err if is_joined else out, stdout, 1)
-    self.stderr = None if is_joined else _deliver(self, err, stderr, 2)
-
-
-def _stream(self: Any, data: bytes) -> Any:
-    raw = io.BytesIO(data)
-    if not self.text_mode:
-        return raw
-    return io.TextIOWrapper(raw, encoding=self.encoding or "utf-8", errors=self.errors)
-
-
-def _deliver(self: Any, data: bytes, target: Any, inherited: int) -> Any:
-    if target == _PIPE:
-        return _stream(self, data)
-    if target != _DEVNULL and data:
-        number = inherited if target is None else target
-        os.write(number if isinstance(number, int) else number.fileno(), data)
-    return None
-
-
-def _communicate(self: Any, input: Any = None, timeout: Any = None) -> tuple[Any, Any]:
-    """Replaces `Popen.communicate`: the process has ended, and its output is there."""
-    if self._communication_started and input:
-        raise ValueError("Cannot send input after starting communication")
-    self._communication_started = True
-    found = []
-    for stream in (self.stdout, self.stderr):
-        found.append(stream.read() if stream is not None and not stream.closed else None)
-    for stream in (self.stdin, self.stdout, self.stderr):
-        if stream is not None:
-            stream.close()
-    return found[0], found[1]
-
-
-def patch_subprocess(module: Any) -> None:
-    """Replaces the start of a program; everything else works with the ended process."""
-    module.Popen.__init__ = _start
-    module.Popen.communicate = _communicate
+__all__ = ["NOT_FOUND", "PROCESSES", "Missing", "missing", "resolve", "shell_program"]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from _wardian import door, places
+from _wardian import door, foreign, places
 
 _FRAMES_MAX = 64
 _CHAIN_MAX = 16
@@ -24,7 +24,6 @@ _LENGTH = (
     "a length has 32 bits here: for a range use `(r.stop - r.start) // r.step`, which is its length"
 )
 _NO_INPUT = "standard input is empty here: pass the data in `args`, or as a blob in `input_blobs`"
-_NO_SHELL = "no other program and no shell can run in the sandbox: use Python's library instead"
 _NO_DATA = (
     "example data that are fetched are not there: use load_iris, load_digits, load_wine, "
     "load_diabetes, load_breast_cancer or make_* of sklearn.datasets, or pass a file as a blob"
@@ -60,7 +59,7 @@ def of(exception: BaseException) -> str | None:
     if kind in _INPUT_ERRORS and _has_read_nothing(exception, frames):
         return _NO_INPUT
     if kind == "CalledProcessError" and getattr(exception, "returncode", None) == 127:
-        return _NO_SHELL
+        return foreign.advice_in(getattr(exception, "cmd", ""))
     if any(_fetches_data(frame) for frame in frames) and _is_missing(exception):
         return _NO_DATA
     if any(_lacks_authority(error) for error in _chain(exception)):

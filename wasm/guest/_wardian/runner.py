@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any
 
 from _wardian import (
+    child_state,
     conversion,
     door,
     entrypoint,
@@ -23,6 +24,7 @@ from _wardian import (
     open_files,
     places,
     script,
+    skill_scripts,
     sockets,
     threads,
     timers,
@@ -50,11 +52,13 @@ they are nested deeply enough."""
 
 def run() -> None:
     """Runs the job that the host has for this image, and reports how it ended."""
+    is_script = False
     try:
         job = door.read_job()
         if "cell" in job:
             return run_cell(job)
         prepare(job)
+        is_script = _script_of(job) is not None
         value, is_last = _execute(job)
         _kept.append(value)
         if is_last and not job["strict_output"]:  # then its text is the output
@@ -68,6 +72,8 @@ def run() -> None:
         end_timer()
         _kept.append(exception)
         report = failure.raised(exception)
+        if is_script:
+            skill_scripts.show(exception)
         _finish_threads()
     finish()
     send(report)
@@ -106,6 +112,7 @@ def prepare(job: dict[str, Any]) -> None:
         at = sys.path.index(places.BATTERIES)
         sys.path[at:at] = packages
     importer.mount(job["skills"])
+    child_state.begin_run()
 
 
 def forget_run() -> None:
@@ -126,8 +133,18 @@ def _execute(job: dict[str, Any]) -> tuple[Any, bool]:
     program = job["program"]
     code = program.get("code")
     if code is None:
+        call = _script_of(job)
+        if call is not None:
+            skill_scripts.run(program["skill"]["name"], call)
+            return None, False
         return _execute_skill(job, program["skill"]["name"]), False
     return _execute_code(job, code["source"], code["file_name"])
+
+
+def _script_of(job: dict[str, Any]) -> dict[str, Any] | None:
+    """The script that a call names in place of the entrypoint of its skill."""
+    skill = job["program"].get("skill")
+    return None if skill is None else skill.get("script")
 
 
 def _execute_code(job: dict[str, Any], source: str, file_name: str) -> tuple[Any, bool]:
@@ -150,6 +167,10 @@ def in_steps(
     program = job["program"]
     if program.get("code") is not None:
         return (yield from _code_in_steps(job, given))
+    call = _script_of(job)
+    if call is not None:
+        skill_scripts.run(program["skill"]["name"], call)
+        return None, False
     function = _function_of_skill(job, program["skill"]["name"])
     value = entrypoint.called(function, job["args"])
     return (yield value) if event_loop.is_awaitable(value) else value, False

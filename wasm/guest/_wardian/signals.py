@@ -41,10 +41,26 @@ _plain = _signal.raise_signal
 _set_handler, _get_handler = _signal.signal, _signal.getsignal
 _exit = posix._exit
 
+set_handler, get_handler = _set_handler, _get_handler
+"""The interpreter's own functions, which know only what is really set."""
+
+end_child: Callable[[int], None] | None = None
+"""Ends a child process with this exit code, a negative one for a signal. `None` if no child runs."""
+
 
 def end(number: int) -> Any:
     """Ends the program at once, as a signal does: no handler and no `finally` runs."""
+    if end_child is not None:
+        end_child(-number)
     _exit(_SIGNALLED + number)
+
+
+def leave(status: int) -> Any:
+    """Replaces `os._exit`."""
+    status = operator.index(status)
+    if end_child is not None:
+        end_child(status & 0xFF)
+    _exit(status)
 
 
 def raise_signal(signalnum: Any, /) -> None:
@@ -76,7 +92,7 @@ def _kill_group(pgid: int, signalnum: int, /) -> None:
 
 def patch_os(module: Any) -> None:
     """Lets a program end itself as natively."""
-    for name, function in (("abort", _abort), ("killpg", _kill_group)):
+    for name, function in (("abort", _abort), ("killpg", _kill_group), ("_exit", leave)):
         function.__name__ = function.__qualname__ = name
         setattr(module, name, function)
 

@@ -34,13 +34,17 @@ from _wardian import clock, local_sockets, timers
 
 _sleep = clock.sleep
 _now = time.monotonic
-_main_ident = _thread.get_ident()
+_main_ident = MAIN_IDENT = _thread.get_ident()
 _Thread = threading.Thread
 
 _ONE_AT_A_TIME = "there are no threads in the sandbox: they run one after another, each to its end"
 
 
-class _Parked(BaseException):
+class Unwinds(BaseException):
+    """Unwinds a thread that cannot go on, or a whole process."""
+
+
+class _Parked(Unwinds):
     """Unwinds a thread that waits for an interrupted thread."""
 
     def __init__(self, message: str, is_late: bool = False) -> None:
@@ -167,6 +171,43 @@ def forget() -> None:
     for unit in (*_schedule.pending, *_schedule.running):
         threading._active.pop(unit.thread._ident, None)  # type: ignore[attr-defined]
     _schedule.__init__()  # type: ignore[misc]
+
+
+def begin_process() -> dict[str, Any]:
+    """Begins a process without other threads. Returns what `end_process` puts back."""
+    before = dict(vars(_schedule))
+    _schedule.__init__()  # type: ignore[misc]
+    return before
+
+
+def end_process(before: dict[str, Any]) -> None:
+    """Ends the process, whose remaining threads are dropped, and goes on with the one before."""
+    vars(_schedule).update(before)
+
+
+class _Queued:
+    """Stands for a thread: it has the turn of a child process, which runs like one."""
+
+    daemon, name, _ident, _turn = False, "child process", None, "pending"
+
+
+def queue_child(call: Callable[[], None], waits_for_input: bool) -> _Unit:
+    """Lets a child process run when the program waits for something, sleeps or ends.
+
+    One that waits for input runs only where the program would wait for ever, or ends.
+    """
+    unit = _Unit(_Queued(), call, float("inf") if waits_for_input else None)
+    _schedule.pending.append(unit)
+    return unit
+
+
+def unqueue(unit: _Unit) -> bool:
+    """Takes a child process out of the queue. False if it was not there."""
+    try:
+        _schedule.pending.remove(unit)
+    except ValueError:
+        return False
+    return True
 
 
 def finish() -> None:
@@ -324,8 +365,8 @@ def _bootstrap(thread: Any) -> None:
     thread._turn = "running"
     try:
         thread.run()
-    except (SystemExit, _Parked) as stop:
-        if isinstance(stop, _Parked):
+    except (SystemExit, Unwinds) as stop:
+        if isinstance(stop, Unwinds):
             raise
     except BaseException as error:
         threading.excepthook(
@@ -456,7 +497,7 @@ def _perform(pool: Any, worker: _Worker, future: Any, work: Callable[[], Any]) -
             if initializer is not None:
                 initializer(*arguments)
         value = work()
-    except _Parked:
+    except Unwinds:
         raise
     except BaseException as error:
         future.set_exception(error)

@@ -80,7 +80,7 @@ class Loop(Sandbox):
 
     def test_what_needs_sockets_says_so(self):
         report = self.fails(
-            "import asyncio\nasync def main(args): await asyncio.create_subprocess_exec('true')\n"
+            "import asyncio\nasync def main(args): await asyncio.create_subprocess_exec('id')\n"
         )
         self.assertEqual(report["type"], "FileNotFoundError")
         self.assertIn("no other program can run in the sandbox", report["message"])

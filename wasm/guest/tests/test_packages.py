@@ -72,29 +72,28 @@ class Packages(Sandbox):
 class Impossible(Sandbox):
     def test_what_cannot_work_says_what_to_do(self):
         for source, kind, advice in [
-            ("import os\nos.execvp('ls', ['ls'])", "FileNotFoundError", "'ls' (no other program"),
-            ("import os\nos.posix_spawn('ls', ['ls'], {})", "FileNotFoundError", "Python's library"),
+            ("import os\nos.execvp('id', ['id'])", "FileNotFoundError", "'id' (no other program"),
+            ("import os\nos.posix_spawn('id', ['id'], {})", "FileNotFoundError", "Python's library"),
             ("import os\nos.fork()", "OSError", "no other program"),
             (
-                "import subprocess\nsubprocess.run(['ls', '-l'])",
+                "import subprocess\nsubprocess.run(['id', '-u'])",
                 "FileNotFoundError",
-                "[Errno 2] No such file or directory: 'ls' (no other program",
+                "[Errno 2] No such file or directory: 'id' (no other program",
             ),
             (
-                "import subprocess\nsubprocess.check_output('ls', shell=True)",
+                "import subprocess\nsubprocess.check_output('cd . && git log', shell=True)",
                 "CalledProcessError",
-                "exit status 127. (no other program and no shell",
+                "exit status 127. (there are no repositories",
             ),
             (
-                "import subprocess, sys\nsubprocess.run([sys.executable, '-c', '1'])",
+                "import subprocess\nsubprocess.run(['soffice', '--headless', 'a.docx'])",
                 "FileNotFoundError",
-                "runpy.run_module",
+                "'soffice' (no office program can run",
             ),
             (
-                "import subprocess, sys\nsubprocess.check_call([sys.executable, '-m', 'pip', "
-                "'install', 'x'])",
+                "import subprocess\nsubprocess.check_call(['pip', 'install', 'polars'])",
                 "FileNotFoundError",
-                "nothing can be installed",
+                "in the place of polars: use pandas",
             ),
             ("import multiprocessing\nmultiprocessing.Queue()", "OSError", "multiprocessing.Pool"),
             (
@@ -154,7 +153,10 @@ class Impossible(Sandbox):
             " fed.communicate('x'), fed.poll(), fed.wait(), open('log').read(),\n"
             " subprocess.getstatusoutput('git')[0]]"
         )
-        said = "/bin/sh: 1: git: not found (no other program can run in the sandbox: use Python's library instead)\n"
+        said = (
+            "/bin/sh: 1: git: not found (there are no repositories in the sandbox: pass files as blobs, "
+            "and compare texts with difflib)\n"
+        )
         self.assertEqual(
             self.returns(source), [127, "", said, said, 127, ["", None], 127, 127, said, 127]
         )

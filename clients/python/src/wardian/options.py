@@ -72,6 +72,14 @@ class SkillOptions(RunOptions, total=False):
     """The parameters of `execute_skill`, except the skill and its arguments."""
 
     version: str
+    script: str
+    """A Python script of the skill to run instead of its entrypoint, such as `scripts/fill_form.py`."""
+    argv: list[str]
+    stdin: str
+    env: dict[str, str]
+    """Environment variables of the script, of names that the skill declares."""
+    session: str | SessionChoice
+    """Run the script in a session: the files stay for the next call."""
 
 
 class CodeOptions(RunOptions, total=False):

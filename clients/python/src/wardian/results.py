@@ -81,6 +81,20 @@ class ListedSkill:
 
 
 @dataclass(frozen=True)
+class DescribedScript:
+    """A script of a skill."""
+
+    path: str
+    """`script` of `execute_skill`."""
+    help: str | None
+    raw: JsonObject = raw_field()
+
+    @classmethod
+    def read(cls, raw: JsonObject) -> DescribedScript:
+        return cls(path=_wire.text(raw, "path"), help=_wire.text_or_none(raw, "help"), raw=raw)
+
+
+@dataclass(frozen=True)
 class DescribedSkill:
     """The description of a skill."""
 
@@ -90,6 +104,9 @@ class DescribedSkill:
     skill_md_content: str | None
     input_schema: JsonObject | None
     """JSON Schema of the arguments, with `detail="full"`."""
+    scripts: list[DescribedScript]
+    """What `script` of `execute_skill` can name, with `detail="full"`."""
+    scripts_total: int | None
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -100,6 +117,8 @@ class DescribedSkill:
             skill_md_frontmatter=_wire.object_or_none(skill, "skill_md_frontmatter"),
             skill_md_content=_wire.text_or_none(skill, "skill_md_content"),
             input_schema=_wire.object_or_none(skill, "input_schema"),
+            scripts=[DescribedScript.read(one) for one in _wire.objects(skill, "scripts")],
+            scripts_total=_wire.integer_or_none(skill, "scripts_total"),
             raw=raw,
         )
 
@@ -466,6 +485,10 @@ class RunResult:
     output_blobs: list[str]
     files: RunFiles
     files_total: int | None
+    exit_code: int | None
+    """The exit code of a script. `None` if it was stopped, and for other programs."""
+    stdout: str | None
+    stderr: str | None
     logs_preview: str
     error: RunError | None
     logs_truncated: bool
@@ -508,6 +531,9 @@ class RunResult:
             output_blobs=_wire.texts(raw, "output_blobs"),
             files=RunFiles(RunFile.read(file) for file in _wire.objects(raw, "files")),
             files_total=_wire.integer_or_none(raw, "files_total"),
+            exit_code=_wire.integer_or_none(raw, "exit_code"),
+            stdout=_wire.text_or_none(raw, "stdout"),
+            stderr=_wire.text_or_none(raw, "stderr"),
             logs_preview=_wire.text(raw, "logs_preview"),
             error=None if error is None else RunError.read(error),
             logs_truncated=_wire.flag(raw, "logs_truncated"),

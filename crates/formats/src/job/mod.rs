@@ -15,6 +15,7 @@ pub mod message;
 pub mod network;
 pub mod outcome;
 pub mod profile;
+mod program;
 pub mod session;
 mod setup;
 pub mod socket;
@@ -27,6 +28,7 @@ use serde_json::value::RawValue;
 
 pub use crate::job::limits::{KeepBounds, KeepFiles, SetupLimits, TurnLimits};
 use crate::job::profile::ProfileOrder;
+pub use crate::job::program::{Program, ScriptCall};
 use crate::job::session::cell::CellOrder;
 use crate::job::session::files::FilesOrder;
 pub use crate::job::setup::Setup;
@@ -36,7 +38,7 @@ pub use crate::job::setup::placed::{
     cost_of_placed,
 };
 pub use crate::job::setup::reproducible::{FuelRules, Reproducible};
-use wardian_vocabulary::ids::{RunId, SkillName};
+use wardian_vocabulary::ids::RunId;
 
 /// The passing half of an order: one program for a guest that was made by a [`Setup`].
 ///
@@ -113,35 +115,5 @@ impl fmt::Debug for Turn {
             .field("id", &self.id)
             .field("limits", &self.limits)
             .finish_non_exhaustive()
-    }
-}
-
-/// The Python to run.
-#[derive(Clone, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Program {
-    /// Source text that came with the request.
-    Code {
-        /// The text of the module.
-        source: String,
-        /// File name for tracebacks, such as `main.py`.
-        file_name: String,
-    },
-    /// The entrypoint of a mounted skill.
-    Skill {
-        /// The name of one of [`Setup::skills`].
-        name: SkillName,
-    },
-}
-
-/// Prints the kind of program and never its source, which must not reach a log.
-impl fmt::Debug for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Code { file_name, .. } => {
-                f.debug_struct("Code").field("file_name", file_name).finish_non_exhaustive()
-            }
-            Self::Skill { name } => f.debug_struct("Skill").field("name", name).finish(),
-        }
     }
 }

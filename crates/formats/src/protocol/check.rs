@@ -107,6 +107,7 @@ fn default_of(parameter: &Parameter) -> Option<Box<RawValue>> {
         | Shape::Integer(_)
         | Shape::Limit(_)
         | Shape::TextList { .. }
+        | Shape::WordList { .. }
         | Shape::TextOrObjectList { .. }
         | Shape::FlagOrList { .. }
         | Shape::FlagOrObject(_)
@@ -135,6 +136,9 @@ fn check_value<'a>(
         Shape::Limit(_) => fit_integer(POSITIVE, value).ok_or_else(wrong),
         Shape::TextList { item, max_items } => {
             check_list(item, max_items, path, value).and_then(keep)
+        }
+        Shape::WordList { item, max_items } => {
+            check_words(item, max_items, path, value).and_then(keep)
         }
         Shape::TextOrObjectList { item, members, max_items } => {
             check_mixed_list((item, members), max_items, path, value).and_then(keep)
@@ -251,6 +255,27 @@ fn check_list(
         }
     }
     Ok(true)
+}
+
+/// Checks a list of strings that may repeat, as [`check_list`].
+fn check_words(
+    item: Text,
+    max_items: usize,
+    path: &str,
+    value: &RawValue,
+) -> Result<bool, ParamsError> {
+    let Some(items) = Elements::split(value, max_items).filter(|items| items.count <= max_items)
+    else {
+        return Ok(false);
+    };
+    let wrong = items.first.iter().enumerate().find(|(_, found)| !fits_text(item, found));
+    match wrong {
+        None => Ok(true),
+        Some((index, found)) => {
+            let place = format!("{path}[{index}]");
+            Err(ParamsError::wrong(&place, item.expectation(), described(found)))
+        }
+    }
 }
 
 /// Checks a list of strings and objects. Returns false if the value is not a list or too long. An

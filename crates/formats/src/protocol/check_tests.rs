@@ -355,6 +355,9 @@ fn right_value(parameter: &Parameter) -> BoxedStrategy<Value> {
         Shape::TextList { max_items, .. } => (0..=max_items)
             .prop_map(|count| (0..count).map(|item| Value::from(item.to_string())).collect())
             .boxed(),
+        Shape::WordList { .. } => proptest::collection::vec("[a-c]".prop_map(Value::from), 0..4)
+            .prop_map(Value::from)
+            .boxed(),
         Shape::TextOrObjectList { members, .. } => {
             let text = || "[a-zé]{0,3}".prop_map(Value::from);
             // A text that is no path is refused by the service, which says why.

@@ -69,6 +69,13 @@ pub enum Shape {
         /// Most strings.
         max_items: usize,
     },
+    /// An array of strings, which may repeat.
+    WordList {
+        /// The expected form of each string.
+        item: Text,
+        /// Most strings.
+        max_items: usize,
+    },
     /// An array of different strings and objects with these members.
     TextOrObjectList {
         /// The expected form of each string.
@@ -187,6 +194,9 @@ impl Parameter {
             Shape::TextList { max_items, .. } => {
                 format!("an array of at most {max_items} different strings")
             }
+            Shape::WordList { max_items, .. } => {
+                format!("an array of at most {max_items} strings")
+            }
             Shape::TextOrObjectList { max_items, .. } => {
                 format!("an array of at most {max_items} different strings or objects")
             }
@@ -278,8 +288,9 @@ impl Serialize for Published<'_, &Parameter> {
                 map.serialize_entry("type", "integer")?;
                 serialize_bounds(&mut map, least, most)?;
             }
-            Shape::TextList { item, max_items } => {
-                serialize_list(&mut map, item, *max_items, true)?;
+            Shape::TextList { item, max_items } | Shape::WordList { item, max_items } => {
+                let is_unique = matches!(part.shape, Shape::TextList { .. });
+                serialize_list(&mut map, item, *max_items, is_unique)?;
             }
             Shape::TextOrObjectList { item, members, max_items } => {
                 let any_of = (item, OneObject { members, bounds });

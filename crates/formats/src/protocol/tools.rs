@@ -3,13 +3,14 @@
 //! Names, descriptions and order are exactly the protocol's, because models know them. Wardian adds
 //! the limits on sizes, `encoding` of `create_blob`, `keep_files`, `strict_output`, `reproducible`,
 //! `timeout_ms` of `run_code` (published clients send it there), the limits other than time, paths of
-//! blobs, sessions, and runs in the background.
+//! blobs, scripts of skills, sessions, and runs in the background.
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
 use crate::protocol::cell_parameters::{ABANDON, ANSWERS, CALLED_TOOLS, SESSION};
 use crate::protocol::methods::execution::DEFAULT_EPOCH;
 use crate::protocol::methods::limit_bounds::{Limit, LimitBounds};
+use crate::protocol::methods::scripts::{ARGV, ENV, SCRIPT, STDIN};
 use crate::protocol::pattern::Pattern;
 use crate::protocol::schema::{
     Fallback, Integer, Parameter, Presence, Published, Shape, Text, Tool,
@@ -224,6 +225,10 @@ const EXECUTE_SKILL: Tool = Tool {
             Shape::AnyObject,
             "JSON-serializable arguments to pass to the skill",
         ),
+        SCRIPT,
+        ARGV,
+        STDIN,
+        ENV,
         Parameter::optional("input_blobs", INPUT_BLOBS, "Blob IDs to mount in the sandbox"),
         KEEP_FILES,
         STRICT_OUTPUT,
@@ -234,6 +239,7 @@ const EXECUTE_SKILL: Tool = Tool {
             "Execution timeout in milliseconds",
         ),
         Parameter::optional("limits", Shape::Object(LIMITS), "Execution limits"),
+        SESSION,
         LABEL,
         CALLED_TOOLS,
         DETACH,
@@ -444,7 +450,12 @@ mod tests {
         ["minimum", "maximum", "maxLength", "maxItems", "uniqueItems", "pattern"];
 
     /// Parameters that are added to the protocol's tools.
-    const ADDED_PARAMETERS: [(&str, &str); 26] = [
+    const ADDED_PARAMETERS: [(&str, &str); 31] = [
+        ("execute_skill", "script"),
+        ("execute_skill", "argv"),
+        ("execute_skill", "stdin"),
+        ("execute_skill", "env"),
+        ("execute_skill", "session"),
         ("execute_skill", "label"),
         ("run_code", "label"),
         ("execute_skill", "strict_output"),

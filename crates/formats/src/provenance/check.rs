@@ -1,7 +1,10 @@
 //! Checks a document that somebody else may have written, before anything is done with it.
 
 use crate::job::outcome::{LogChunk, MAX_LEFT_FILES};
-use crate::job::{KeepFiles, check_placement};
+use crate::job::{KeepFiles, ScriptCall, check_placement};
+use crate::protocol::methods::scripts::{
+    MAX_ARGV, MAX_ARGV_WORD, MAX_SCRIPT_ENV, MAX_SCRIPT_ENV_VALUE, MAX_STDIN,
+};
 use crate::protocol::strict::{self, RootKind};
 use crate::protocol::tools::{
     MAX_EPOCH, MAX_INPUT_BLOBS, MAX_KEEP_PATTERN, MAX_KEEP_PATTERNS, MAX_MOUNTS, MAX_SEED,
@@ -101,9 +104,11 @@ impl RunInputs {
                 ensure(file_name.len() <= MAX_NAME, "the name of the program is too long")?;
                 source.check("program")?;
             }
-            DocumentProgram::Skill { name } => {
+            DocumentProgram::Skill { name, script } => {
                 let first = self.skills.first().map(|skill| &skill.name);
                 ensure(first == Some(name), "the executed skill must be the first of the skills")?;
+                let is_bounded = script.as_ref().is_none_or(|script| is_bounded(script));
+                ensure(is_bounded, "the call of the script is longer than one may be")?;
             }
         }
         let is_network = |blob: &DocumentBlob| {
@@ -132,6 +137,17 @@ pub fn ensure_arguments(text: &str) -> Result<(), ProvenanceError> {
 
 pub(super) fn ensure(holds: bool, problem: &str) -> Result<(), ProvenanceError> {
     if holds { Ok(()) } else { Err(ProvenanceError::Malformed(problem.to_owned())) }
+}
+
+/// True if a call of a script is not longer than a server accepts.
+fn is_bounded(script: &ScriptCall) -> bool {
+    let stdin = script.stdin.as_ref().map_or(0, String::len);
+    script.path.len() <= MAX_NAME
+        && script.argv.len() <= MAX_ARGV
+        && script.argv.iter().all(|word| word.chars().count() <= MAX_ARGV_WORD)
+        && stdin <= MAX_STDIN
+        && script.env.len() <= MAX_SCRIPT_ENV
+        && script.env.values().all(|value| value.len() <= MAX_SCRIPT_ENV_VALUE)
 }
 
 fn has_repetition<T: Ord>(items: impl Iterator<Item = T>) -> bool {

@@ -10,7 +10,7 @@ use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::job::outcome::LogChunk;
-use crate::job::{FuelRules, KeepFiles, LayerPlace};
+use crate::job::{FuelRules, KeepFiles, LayerPlace, ScriptCall};
 use crate::provenance::canonical::{canonical, read_canonical};
 use crate::provenance::fault::ProvenanceError;
 use crate::provenance::session::asked::{DocumentTools, PartEnding};
@@ -149,6 +149,9 @@ pub enum DocumentProgram {
     Skill {
         /// Its name.
         name: SkillName,
+        /// The script that ran; without it its entrypoint.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        script: Option<Box<ScriptCall>>,
     },
 }
 

@@ -5,11 +5,14 @@ use std::ops::Range;
 use crate::skill::diagnostic::{Diagnostic, Findings, Problem, Severity};
 use crate::skill::document::{self, MAX_DOCUMENT};
 use crate::skill::folder_name::FolderName;
-use crate::skill::manifest::{self, MAX_MANIFEST, Manifest, ParsedManifest, agent_manifest};
+use crate::skill::manifest::{
+    self, MAX_MANIFEST, Manifest, ParsedManifest, SkillKind, agent_manifest,
+};
 use crate::skill::package::{
     CheckReport, DOCUMENT_FILE, Files, GUIDE_NAME, MANIFEST_FILE, Skill, SkillOrigin,
 };
 use crate::skill::python;
+use crate::skill::scripts;
 use crate::skill::similar::did_you_mean;
 use crate::skill::text::{byte_order_mark, is_invisible, quoted};
 
@@ -40,9 +43,10 @@ pub fn check(folder: &str, files: &Files<'_>, origin: SkillOrigin) -> CheckRepor
             Some(parsed.manifest)
         }
         (None, Some(document)) if !files.contains_key(MANIFEST_FILE) => {
-            let manifest = agent_manifest(document, &folder, &mut in_document);
+            let has_scripts = scripts::has_some(files);
+            let manifest = agent_manifest(document, &folder, has_scripts, &mut in_document);
             if let Some(manifest) = &manifest {
-                check_names(manifest, &folder, [&document.name, &document.name], &mut in_document);
+                check_version(manifest, &folder, &document.name, &mut in_document);
             }
             manifest
         }
@@ -110,9 +114,23 @@ fn check_names(
                 `{name}@{version}`"
         );
         findings.error(name_place, Problem::new("folder-name", message).help(help));
-    } else if folder.version.is_some_and(|in_name| in_name != version.as_str()) {
+    } else {
+        check_version(manifest, folder, version_place, findings);
+    }
+}
+
+/// Checks that the folder is called after no other version.
+fn check_version(
+    manifest: &Manifest,
+    folder: &FolderName<'_>,
+    place: &Range<usize>,
+    findings: &mut Findings<'_>,
+) {
+    let version = &manifest.version;
+    if folder.version.is_some_and(|in_name| in_name != version.as_str()) {
+        let shown = quoted(folder.whole);
         let message = format!("the version is {version}, but the folder is called {shown}");
-        findings.error(version_place, Problem::new("folder-version", message));
+        findings.error(place, Problem::new("folder-version", message));
     }
 }
 
@@ -125,7 +143,14 @@ fn reserved_name(manifest: Option<&Manifest>, origin: SkillOrigin) -> Option<Dia
 }
 
 fn check_entrypoint(parsed: &ParsedManifest, files: &Files<'_>, findings: &mut Findings<'_>) {
-    let Some(runtime) = &parsed.manifest.runtime else { return };
+    let Some(runtime) = &parsed.manifest.runtime else {
+        if parsed.manifest.kind == SkillKind::Action && !scripts::has_some(files) {
+            let message = "an action skill needs a `[runtime]` section, or scripts";
+            let problem = Problem::new("runtime-missing", message);
+            findings.file_error(problem.help("add it, or write `kind = \"instruction\"`"));
+        }
+        return;
+    };
     let (path, export) = (runtime.entrypoint.as_str(), runtime.export.as_str());
     let Some(source) = files.get(path) else {
         let message = format!("the skill has no file `{path}`");
@@ -174,6 +199,7 @@ mod tests {
 
     const DOCUMENT: &str = "---\nname: Hello\nshort_description: Greets.\n---\n# Hello\n";
     const ACTION: &str = "name = \"hello.world\"\nversion = \"0.1.0\"\ndescription = \"Greets.\"\nkind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\nexport = \"main\"\n";
+    const SCRIPTED: &str = "name = \"hello.world\"\nversion = \"0.1.0\"\ndescription = \"Greets.\"\nkind = \"action\"\n";
     const CODE: &str = "def main(args):\n    return {}\n";
     const AGENT: &str = "---\nname: pdf-forms\ndescription: Fills forms.\n---\n# Forms\n";
 
@@ -228,9 +254,9 @@ mod tests {
             ("hello.world", &[manifest, document, ("src/hello.py", CODE)], "skill.toml:7:14: error: the skill has no file `code/main.py`; it has `src/hello.py`"),
             ("hello.world", &[manifest, document, ("code/main.py", "def run(args): ...")], "skill.toml:8:10: warning: the file `code/main.py` does not seem to define `main`; define it as `def main(args):`"),
             (GUIDE_NAME, &[("skill.toml", &guide), document, code], ".: error: `skills.protocol.guide` is part of the server, so its name cannot be used"),
-            ("pdf", &[("SKILL.md", AGENT)], "SKILL.md:2:7: error: the skill is called `pdf-forms`, \
-                but its folder \"pdf\"; give both the same name; next to other versions, the \
-                folder is called `pdf-forms@0.1.0`"),
+            ("hello.world", &[("skill.toml", SCRIPTED), document], "skill.toml: error: an action skill needs a `[runtime]` section, or scripts; add it, or write `kind = \"instruction\"`"),
+            ("pdf", &[("SKILL.md", AGENT)], "SKILL.md:2:7: warning: the skill is called \
+                `pdf-forms`, but its folder \"pdf\": it is served as `pdf-forms`; give both the same name"),
         ];
         for (folder, files, expected) in cases {
             assert_eq!(outcome(folder, files), *expected);
@@ -260,20 +286,57 @@ mod tests {
             ("metadata: {author: x}", "pdf-forms 0.1.0"),
             (
                 "metadata: {version: latest}",
-                "SKILL.md:4:21: error: `metadata.version` must be `major.minor.patch`, not \"latest\"",
+                "SKILL.md:4:21: warning: `metadata.version` must be `major.minor.patch`, not \"latest\": the version is 0.1.0",
             ),
-            ("metadata: 1", "SKILL.md:4:11: error: `metadata` must be a table, not an integer"),
+            ("metadata: 1", "pdf-forms 0.1.0"),
         ] {
             assert_eq!(outcome("pdf-forms", &[("SKILL.md", &with(metadata))]), expected);
         }
         let skill = checked("pdf-forms", &[("SKILL.md", AGENT)]).skill.unwrap();
         let json = r#"{"name":"pdf-forms","version":"0.1.0","description":"Fills forms.","kind":"instruction"}"#;
         assert_eq!(skill.manifest.json().get(), json);
-        let titled = AGENT.replace("pdf-forms", "PDF Forms");
+    }
+
+    #[test]
+    fn agent_skills_are_served_although_they_break_harmless_rules() {
+        for (name, folder, served) in [
+            ("PDF Forms", "pdf-forms", "pdf-forms"),
+            ("PDF Forms", "Pdf_Forms", "pdf-forms"),
+            ("my_skill", "my_skill", "my-skill"),
+            ("-a--b-", "a-b", "a-b"),
+        ] {
+            let text = AGENT.replace("pdf-forms", name);
+            let said = outcome(folder, &[("SKILL.md", &text)]);
+            assert!(said.contains("warning: skill name must be segments of a-z"), "{said}");
+            assert!(said.ends_with(&format!(": it is served as `{served}`")), "{said}");
+            let checked = checked(folder, &[("SKILL.md", &text)]);
+            assert_eq!(checked.skill.unwrap().manifest.name.as_str(), served);
+        }
+        let text = AGENT.replace("pdf-forms", "\u{e9}t\u{e9}...");
+        assert!(outcome("..", &[("SKILL.md", &text)]).contains("error: skill name must be"));
+        let long = AGENT.replace("Fills forms.", &"word ".repeat(300));
+        let said = outcome("pdf-forms", &[("SKILL.md", &long)]);
         assert_eq!(
-            outcome("pdf-forms", &[("SKILL.md", &titled)]),
-            "SKILL.md:2:7: error: skill name must be segments of a-z and 0-9 joined by dots, such as `acme.sales.report` (it is \"PDF Forms\"); or add a skill.toml, and this may be a title"
+            said,
+            "SKILL.md:3:14: warning: `description` has 1499 characters, more than 1024; lists of skills show all of it"
         );
+    }
+
+    #[test]
+    fn agent_skills_with_scripts_are_actions_and_keep_their_own_keys() {
+        let own = "license: MIT\ncompatibility: Needs fonts\nmetadata: {author: acme}\nallowed-tools: Bash(python *) Read\nunknown: 1\n---\n# ";
+        let text = AGENT.replacen("---\n# ", own, 1);
+        let files: Given<'_> = &[("SKILL.md", &text), ("scripts/fill.py", "print('x')\n")];
+        let skill = checked("pdf-forms", files).skill.unwrap();
+        let json = r#"{"name":"pdf-forms","version":"0.1.0","description":"Fills forms.","kind":"action","license":"MIT","compatibility":"Needs fonts","metadata":{"author":"acme"},"allowed-tools":"Bash(python *) Read"}"#;
+        assert_eq!(skill.manifest.json().get(), json);
+        assert!(skill.manifest.runtime.is_none());
+        let scripted: Given<'_> =
+            &[("skill.toml", SCRIPTED), ("SKILL.md", DOCUMENT), ("scripts/a.py", "print(1)")];
+        assert_eq!(outcome("hello.world", scripted), "hello.world 0.1.0");
+        let module: Given<'_> = &[("SKILL.md", AGENT), ("core/a.py", "def f(): pass")];
+        let skill = checked("pdf-forms", module).skill.unwrap();
+        assert_eq!(skill.manifest.kind, SkillKind::Instruction);
     }
 
     #[test]

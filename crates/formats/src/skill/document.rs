@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::{Fields, TextField};
 use crate::skill::manifest::{MAX_DESCRIPTION, read_tags};
-use crate::skill::source::from_yaml;
 use crate::skill::source::node::SourceNode;
+use crate::skill::source::repaired_yaml;
 use crate::skill::text::{byte_order_mark, is_one_line};
 
 /// Longest `SKILL.md`, in bytes. A model reads the whole of it.
@@ -68,7 +68,7 @@ pub struct ParsedDocument {
 /// Parses the text of `findings`. Adds an error to `findings` if it returns `None`.
 pub fn parse(findings: &mut Findings<'_>) -> Option<ParsedDocument> {
     let parts = split(findings)?;
-    let frontmatter = from_yaml::parse(findings, parts.frontmatter.clone())?;
+    let frontmatter = repaired_yaml::parse(findings, parts.frontmatter.clone())?;
     let Some(fields) = Fields::of_file(&frontmatter) else {
         let message =
             format!("the frontmatter must be keys and values, not {}", frontmatter.kind());
@@ -172,6 +172,13 @@ fn read_summary(fields: &Fields<'_>, findings: &mut Findings<'_>) -> Option<Stri
     let text = fields.required_text(key, &example, findings)?;
     let summary = text.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let length = summary.chars().count();
+    if key == "description" && length > MAX_DESCRIPTION && is_one_line(&summary) {
+        // Clients of Agent Skills are advised to warn and to load it.
+        let message = format!("`{key}` has {length} characters, more than {MAX_DESCRIPTION}");
+        let problem = Problem::new("long-description", message);
+        findings.warning(text.span, problem.help("lists of skills show all of it"));
+        return Some(summary);
+    }
     let problem = if summary.is_empty() {
         Some(format!("`{key}` must not be empty"))
     } else if length > MAX_DESCRIPTION {

@@ -4,7 +4,8 @@
 //! a [`Skill`] or its diagnostics.
 //!
 //! INVARIANT(checked-skill): code that holds a [`Skill`] may rely on the rules of both formats and
-//! on the rules between them: its names are safe, and an action's entrypoint is one of its files.
+//! on the rules between them: its names are safe, and an action's entrypoint is one of its files. An action
+//! without one has scripts.
 
 pub mod arguments;
 mod check;
@@ -16,6 +17,7 @@ pub mod manifest;
 mod package;
 pub mod path;
 mod python;
+pub mod scripts;
 pub mod similar;
 mod source;
 pub mod text;

@@ -6,8 +6,12 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::start::Discovery;
 use wardian_formats::protocol::methods::discovery::{
-    DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedSkill,
+    DescribeDetail, DescribeSkillParams, DescribeSkillResult, DescribedScript, DescribedSkill,
+    MAX_DESCRIBED_SCRIPTS,
 };
+use wardian_formats::skill::manifest::SkillKind;
+use wardian_formats::skill::scripts::Script;
+use wardian_skills::registry::folders::snapshot::Snapshot;
 
 impl Discovery {
     /// Returns a skill's manifest and, as asked for, its documentation.
@@ -31,9 +35,13 @@ impl Discovery {
             DescribeDetail::Full => {
                 let schema = to_raw_value(&snapshot.manifest().inputs.json_schema());
                 let schema = schema.map_err(ServiceError::Unserialisable)?;
-                let is_action = snapshot.manifest().runtime.is_some();
-                (Some(document.to_owned()), is_action.then_some(schema))
+                let has_entrypoint = snapshot.manifest().runtime.is_some();
+                (Some(document.to_owned()), has_entrypoint.then_some(schema))
             }
+        };
+        let (scripts, scripts_total) = match params.detail {
+            DescribeDetail::Full => described_scripts(&snapshot),
+            DescribeDetail::Manifest | DescribeDetail::Summary => (Vec::new(), None),
         };
         Ok(DescribeSkillResult {
             skill: DescribedSkill {
@@ -44,7 +52,23 @@ impl Discovery {
                 },
                 skill_md_content: content,
                 input_schema: schema,
+                scripts,
+                scripts_total,
             },
         })
     }
+}
+
+/// The first scripts of a skill, and the number of all if there are more.
+fn described_scripts(snapshot: &Snapshot) -> (Vec<DescribedScript>, Option<u64>) {
+    if snapshot.manifest().kind != SkillKind::Action {
+        return (Vec::new(), None);
+    }
+    let described =
+        |script: Script<'_>| DescribedScript { path: script.path.to_owned(), help: script.help };
+    let mut all = snapshot.scripts();
+    let first: Vec<_> = all.by_ref().take(MAX_DESCRIBED_SCRIPTS).map(described).collect();
+    let more = u64::try_from(all.count()).unwrap_or(u64::MAX);
+    let listed = u64::try_from(first.len()).unwrap_or(u64::MAX);
+    (first, (more > 0).then(|| listed.saturating_add(more)))
 }

@@ -1,4 +1,4 @@
-//! `execute_skill`: runs the entrypoint of a skill.
+//! `execute_skill`: runs the entrypoint of a skill, or one of its scripts.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::methods::execute_script::{asked_script, scripts_in_words};
 use crate::methods::run_code::no_arguments;
 use crate::run::access::network::NetworkGrant;
 use crate::run::access::secrets::DeclaredSecrets;
@@ -19,14 +20,15 @@ use crate::run::prepare::plan::Planned;
 use crate::run::result::left_files;
 use crate::service::Service;
 use wardian_formats::job::limits::RunLimits;
-use wardian_formats::job::{KeepFiles, Program};
+use wardian_formats::job::{KeepFiles, Program, ScriptCall};
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::members::Members;
 use wardian_formats::protocol::methods::execution::{
     ExecuteSkillParams, ReproducibleParam, RequestedLimits,
 };
 use wardian_formats::skill::arguments::{CheckedArguments, check_arguments};
-use wardian_formats::skill::manifest::Manifest;
+use wardian_formats::skill::manifest::runtime::RuntimeSection;
+use wardian_formats::skill::manifest::{Manifest, SkillKind};
 use wardian_skills::registry::SeenSkill;
 use wardian_skills::registry::folders::snapshot::Snapshot;
 use wardian_vocabulary::ids::BlobId;
@@ -41,19 +43,29 @@ impl Service {
     pub async fn execute_skill(
         &self,
         caller: &Caller,
-        params: ExecuteSkillParams,
+        mut params: ExecuteSkillParams,
         listener: Option<LogListener>,
     ) -> Result<MethodResult, ServiceError> {
+        let script = asked_script(&mut params)?;
         let declares_some = params.tools.as_ref().is_some_and(|tools| !tools.is_empty());
-        if declares_some || self.is_skill_granted_tools(caller, &params) {
+        if script.is_none() && (declares_some || self.is_skill_granted_tools(caller, &params)) {
             return Box::pin(self.execute_with_tools(caller, params, listener)).await;
         }
+        let script = match script {
+            Some(script) if params.session.is_some() => {
+                return Box::pin(self.execute_in_session(caller, params, script, listener)).await;
+            }
+            script => script,
+        };
         let limits = params.limits();
+        let script_text = script.as_ref().map(serde_json::to_string).transpose();
+        let script_text = script_text.map_err(ServiceError::Unserialisable)?;
         let pieces = CallPieces {
             method: "execute_skill",
             program: &params.name,
             part: params.version.as_deref(),
             args: params.args.as_deref().map(RawValue::get),
+            script: script_text.as_deref(),
             mount_skills: &[],
             input_blobs: &params.input_blobs,
             limits,
@@ -66,11 +78,16 @@ impl Service {
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
-        let (version, reproducible) = (params.version.as_deref(), params.reproducible);
+        let named = (params.name.as_str(), params.version.as_deref());
+        let (args, reproducible) = (params.args, params.reproducible);
         let label = params.label.map(RunLabel::parse).transpose()?;
-        let plan =
-            self.plan_skill(caller, (&params.name, version), params.args, &limits, reproducible);
-        let plan = plan.await?.with_reproducible(reproducible);
+        let plan = match script {
+            None => self.plan_skill(caller, named, args, &limits, reproducible).await?,
+            Some(script) => {
+                self.plan_script(caller, named, (script, args), &limits, reproducible).await?
+            }
+        };
+        let plan = plan.with_reproducible(reproducible);
         let mut plan = plan.with_blobs(&params.input_blobs)?;
         plan.keep_files = left_files::kept(params.keep_files, self.policy.limits.keep_files);
         plan.strict_output |= params.strict_output;
@@ -91,42 +108,61 @@ impl Service {
     ) -> Result<Planned, ServiceError> {
         let seen = self.find_skill(caller, name, version)?;
         let snapshot = &seen.snapshot;
-        if snapshot.manifest().runtime.is_none() {
-            return Err(ServiceError::NotExecutable { name: snapshot.name().to_string() });
-        }
+        ensure_has_entrypoint(snapshot)?;
         let (args, blobs) = checked_arguments(caller, snapshot, args).await?;
         let policy = self.policy.limits.for_caller(caller.limits).for_reproducible(reproducible);
         let limits = policy.resolve(requested)?;
-        Ok(Planned { args, blobs, ..self.plan_of(caller, &seen, limits).await? })
+        Ok(Planned { args, blobs, ..self.plan_of(caller, &seen, None, limits).await? })
     }
 
-    /// The plan of a skill without arguments.
+    /// The plan of a skill without arguments: of its entrypoint, or of this script.
     pub(crate) async fn plan_of(
         &self,
         caller: &Caller,
         seen: &SeenSkill,
+        script: Option<Box<ScriptCall>>,
         limits: RunLimits,
     ) -> Result<Planned, ServiceError> {
         let snapshot = &seen.snapshot;
         let name = snapshot.name().clone();
-        let Some(runtime) = &snapshot.manifest().runtime else {
-            return Err(ServiceError::NotExecutable { name: name.to_string() });
+        let runtime = match &script {
+            None => Some(ensure_has_entrypoint(snapshot)?),
+            Some(_) => None,
         };
-        let entrypoint = Some(runtime.export.clone());
+        let entrypoint = runtime.map(|runtime| runtime.export.clone());
+        let is_script = script.is_some();
         let skills = vec![self.supplies.mounted(caller, seen).await?];
         let secrets = DeclaredSecrets::of(snapshot.manifest(), seen.is_own);
-        let program = Program::Skill { name };
+        let program = Program::Skill { name, script };
         let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
         let network = NetworkGrant::Manifest(snapshot.manifest().permissions.network.clone());
         Ok(Planned {
             entrypoint,
             skills,
             keep_files,
-            strict_output: runtime.strict_output,
+            strict_output: runtime.is_some_and(|runtime| runtime.strict_output),
+            is_script,
             network,
             secrets,
             ..Planned::new(program, no_arguments(), limits)
         })
+    }
+}
+
+/// The entrypoint of a skill.
+///
+/// # Errors
+///
+/// The skill has none. The message names its scripts.
+fn ensure_has_entrypoint(snapshot: &Snapshot) -> Result<&RuntimeSection, ServiceError> {
+    let name = || snapshot.name().to_string();
+    match (&snapshot.manifest().runtime, snapshot.manifest().kind) {
+        (Some(runtime), _) => Ok(runtime),
+        (None, SkillKind::Instruction) => Err(ServiceError::NotExecutable { name: name() }),
+        (None, SkillKind::Action) => {
+            let scripts = scripts_in_words(snapshot);
+            Err(ServiceError::NoEntrypoint { name: name(), scripts })
+        }
     }
 }
 

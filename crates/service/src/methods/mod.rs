@@ -5,6 +5,7 @@
 
 mod create_blob;
 mod describe_skill;
+mod execute_script;
 mod execute_skill;
 mod guide;
 mod list_skills;

@@ -48,6 +48,7 @@ impl Service {
             program: &params.code,
             part: params.entrypoint.as_deref(),
             args: params.args.as_deref().map(RawValue::get),
+            script: None,
             mount_skills: &params.mount_skills,
             input_blobs: &params.input_blobs,
             limits: params.limits(),

@@ -25,6 +25,8 @@ pub(super) struct CellParts {
     pub(super) limits: RequestedLimits,
     pub(super) keep_files: KeepFiles,
     pub(super) strict_output: bool,
+    /// True if the code runs a script of a skill.
+    pub(super) is_script: bool,
     pub(super) label: Option<RunLabel>,
     pub(super) listener: Option<LogListener>,
     /// True if the value is displayed whatever it is.
@@ -78,6 +80,7 @@ impl CellParts {
         Self {
             limits: self.limits,
             strict_output: self.strict_output,
+            is_script: self.is_script,
             label: self.label.clone(),
             listener: self.listener.clone(),
             open: self.open.clone(),
@@ -98,6 +101,7 @@ impl CellParts {
         Ok(Self {
             limits: params.limits(),
             strict_output: params.strict_output,
+            is_script: params.is_script,
             label: params.label.clone().map(RunLabel::parse).transpose()?,
             listener,
             ..Self::of_code(std::mem::take(&mut params.code), keep_files)
@@ -111,6 +115,7 @@ impl CellParts {
             limits: RequestedLimits::default(),
             keep_files,
             strict_output: false,
+            is_script: false,
             label: None,
             listener: None,
             shows_value: false,

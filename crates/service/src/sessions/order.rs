@@ -315,6 +315,7 @@ impl Service {
         };
         let planned = Planned {
             id,
+            is_script: parts.is_script,
             label: parts.label,
             keep_files: parts.keep_files,
             strict_output: planned.strict_output || parts.strict_output,
@@ -498,6 +499,11 @@ impl Drop for UnknownSession {
 /// on.
 pub(super) fn waits_on(result: &RunResult) -> bool {
     result.session.as_ref().is_some_and(|session| session.state == CellFate::Waiting)
+}
+
+/// True for what stands for a session that does not exist yet.
+pub(crate) fn is_new_session(id: &str) -> bool {
+    id == NEW
 }
 
 /// True for the error of a session that does not exist any more.

@@ -122,7 +122,7 @@ impl Service {
         (limits, seed): (RunLimits, Option<&SessionSeed>),
     ) -> Result<Planned, ServiceError> {
         let seen = self.find_skill(caller, reference, None)?;
-        let planned = self.plan_of(caller, &seen, limits).await?;
+        let planned = self.plan_of(caller, &seen, None, limits).await?;
         // As for the cells of any session.
         let planned = Planned { usual_bytecode: Bytecode::Never, ..planned }.with_blobs(blobs)?;
         planned.ensure_allowed(caller)?;

@@ -8,7 +8,7 @@
 //! - [`fetch`]: gets the locked wheels, from a registry through pip, or from a folder.
 //! - [`wheel`]: unpacks a wheel that may be hostile.
 //! - [`layer`] and [`store`]: what wheels unpack to, as one file on the disk.
-//! - [`needs`]: what a skill needs before it can run.
+//! - [`needs`]: what a skill needs before it can run; [`SkillLists`]: where its files say so.
 //!
 //! Nothing is resolved or fetched for a run. Knows nothing of runs and workers.
 
@@ -23,11 +23,13 @@ pub mod pip;
 pub mod requirements;
 pub mod resolve;
 pub mod resolve_error;
+mod script_lists;
 pub mod store;
 pub mod wheel;
 
 pub use crate::packages::guest::GuestPlatform;
 pub use crate::packages::needs::{NeedsError, SkillNeeds};
+pub use crate::packages::script_lists::{ListError, SkillLists};
 pub use crate::packages::store::{LayerStore, OpenLayer, StoreError};
 
 /// The file of a skill that lists the packages that it needs.

@@ -32,7 +32,7 @@ use crate::cli::terminal::output::{note, shown};
 use wardian_config::Config;
 use wardian_formats::job::message::PAYLOAD_MAX;
 use wardian_formats::job::outcome::MAX_LEFT_FILES;
-use wardian_formats::job::{KeepBounds, KeepFiles};
+use wardian_formats::job::{KeepBounds, KeepFiles, ScriptCall};
 use wardian_formats::protocol::members::Members;
 use wardian_formats::protocol::methods::blob_members::called_by;
 use wardian_formats::protocol::methods::execution::{
@@ -84,10 +84,17 @@ pub(crate) fn execute_skill(
     installer: &Installer,
     args: ExecArgs,
 ) -> Result<Exit, Failed> {
-    let ExecArgs { skill, options } = args;
+    let ExecArgs { skill, script, argv, stdin, env, options } = args;
     let (name, version) = name_and_version(&skill);
     let (name, version) = (name.to_owned(), version.map(str::to_owned));
-    let program = LocalProgram::Skill { name, version };
+    let script = match script {
+        None => None,
+        Some(path) => {
+            let stdin = stdin.as_deref().map(text_or_file).transpose()?;
+            Some(Box::new(ScriptCall { path, argv, stdin, env: env.into_iter().collect() }))
+        }
+    };
+    let program = LocalProgram::Skill { name, version, script };
     let order = Order { program, file: None, entrypoint: None, mount_skills: Vec::new() };
     run(config, installer, order, &options)
 }
@@ -385,6 +392,15 @@ impl Arguments {
 impl Serialize for Arguments {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// A text of the command line, or that of the file that it names.
+fn text_or_file(given: &str) -> Result<String, Failed> {
+    match given.strip_prefix('@') {
+        Some("-") => read_text(&mut io::stdin().lock(), "standard input"),
+        Some(path) => read_file(Path::new(path)),
+        None => Ok(given.to_owned()),
     }
 }
 

@@ -78,8 +78,11 @@ pub(crate) async fn run_case(
         Ok(recording) => Arc::new(recording),
         Err(problem) => return Ok(CaseRun::impossible(&problem)),
     };
-    let program =
-        LocalProgram::Skill { name: skill.name.clone(), version: Some(skill.version.clone()) };
+    let program = LocalProgram::Skill {
+        name: skill.name.clone(),
+        version: Some(skill.version.clone()),
+        script: None,
+    };
     let request = LocalRun {
         args,
         input_blobs: ids.values().cloned().map(InputBlob::Id).collect(),

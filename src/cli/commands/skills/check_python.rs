@@ -20,7 +20,7 @@ use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
 use wardian_service::{Caller, LocalProgram, LocalRun};
 use wardian_skills::packages::lock::Lock;
 use wardian_skills::packages::{
-    GuestPlatform, LOCK_FILE, LayerStore, NeedsError, REQUIREMENTS_FILE, SkillNeeds, batteries,
+    GuestPlatform, LayerStore, NeedsError, REQUIREMENTS_FILE, SkillLists, SkillNeeds, batteries,
 };
 use wardian_skills::registry::FolderCheck;
 use wardian_skills::registry::folders::snapshot::Snapshot;
@@ -127,7 +127,12 @@ fn is_action(snapshot: &Snapshot) -> bool {
 fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let is_list = |path: &str| REQUIREMENTS.contains(&path.rsplit('/').next().unwrap_or(path));
     let lists = snapshot.files().iter().filter(|file| is_list(&file.path));
-    let lists = lists.filter(|file| file.path != REQUIREMENTS_FILE);
+    // Those of scripts are read where the skill has no list for its entrypoint.
+    let has_own = snapshot.read_file(REQUIREMENTS_FILE).is_ok();
+    let is_read = |path: &str| {
+        path == REQUIREMENTS_FILE || !has_own && path.rsplit('/').next() == Some("requirements.txt")
+    };
+    let lists = lists.filter(|file| !is_read(&file.path));
     let told = lists.map(|file| {
         let message = "nothing is installed from it";
         let help = "add its packages to `code/requirements.txt`, and lock them with `wardian \
@@ -161,18 +166,18 @@ fn needs(config: &Config, guest: &GuestPlatform, snapshot: &Snapshot) -> Option<
 }
 
 fn needs_of(guest: &GuestPlatform, snapshot: &Snapshot) -> SkillNeeds {
-    let file = |path: &str| snapshot.read_file(path).ok();
     let Ok(batteries) = batteries::lock() else { return SkillNeeds::Nothing };
-    SkillNeeds::of(file(REQUIREMENTS_FILE), file(LOCK_FILE), guest, &batteries)
+    SkillLists::of(snapshot.contents()).needs(guest, &batteries)
 }
 
 /// The modules that the locked packages of a skill provide.
 fn provided(store: &LayerStore, check: &FolderCheck) -> Vec<String> {
     let Some(snapshot) = &check.snapshot else { return Vec::new() };
-    if snapshot.read_file(REQUIREMENTS_FILE).is_err() {
+    let lists = SkillLists::of(snapshot.contents());
+    if lists.is_empty() {
         return Vec::new();
     }
-    let lock = snapshot.read_file(LOCK_FILE).ok().and_then(|text| Lock::parse(text).ok());
+    let lock = lists.lock().and_then(|text| Lock::parse(text).ok());
     let layer = lock.and_then(|lock| lock.layer()).and_then(|key| store.open(key).ok().flatten());
     let Some(index) = layer.and_then(|layer| layer.content.index().ok()) else {
         // What is not there cannot be distinguished from what is misspelt.

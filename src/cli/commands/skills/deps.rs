@@ -20,13 +20,14 @@ use wardian_service::Caller;
 use wardian_skills::packages::fetch::{FetchError, lock_wheels, sync_wheels};
 use wardian_skills::packages::layer::LayerKey;
 use wardian_skills::packages::lock::{Lock, MAX_LOCK};
-use wardian_skills::packages::requirements::{MAX_REQUIREMENTS, Requirements};
+use wardian_skills::packages::requirements::MAX_REQUIREMENTS;
 use wardian_skills::packages::resolve::{WheelSource, resolve};
 use wardian_skills::packages::resolve_error::ResolveError;
 use wardian_skills::packages::wheel::WheelName;
 use wardian_skills::packages::{
-    GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillNeeds, batteries,
+    GuestPlatform, LOCK_FILE, LayerStore, REQUIREMENTS_FILE, SkillLists, SkillNeeds, batteries,
 };
+use wardian_skills::registry::check_folder;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::files::regular_file::open_regular;
 
@@ -74,8 +75,7 @@ enum State {
 /// A skill, by its files.
 struct Listed {
     name: String,
-    requirements: Option<Vec<u8>>,
-    lock: Option<Vec<u8>>,
+    lists: SkillLists,
 }
 
 pub(crate) fn deps(config: &Config, command: &DepsCommand) -> Result<Exit, Failed> {
@@ -114,14 +114,15 @@ fn lock(
     let from = from.map(std::path::absolute).transpose();
     let from = from.map_err(|fault| Failed::at("find the folder of `--from`", &fault))?;
     let place = source(from.as_deref())?;
-    let list = [folder.join(REQUIREMENTS_FILE), folder.join("requirements.txt")];
-    let Some(list) = list.iter().find(|path| path.is_file()) else {
-        let message = format!("{}: has no {REQUIREMENTS_FILE}", folder.display());
+    let lists = lists_of(folder)?;
+    if lists.is_empty() {
+        let message = format!(
+            "{}: has no {REQUIREMENTS_FILE}, and no script that lists its packages",
+            folder.display()
+        );
         return Err(Failed::usage(message));
-    };
-    let text = read(list, MAX_REQUIREMENTS)?.unwrap_or_default();
-    let requirements =
-        Requirements::parse(&text).map_err(|error| Failed::usage(error.to_string()))?;
+    }
+    let requirements = lists.requirements().map_err(|error| Failed::usage(error.to_string()))?;
     let guest = guest(config)?;
     let python = &config.engine.python;
     note("choosing versions with pip");
@@ -142,7 +143,7 @@ fn lock(
         requirements: requirements.digest(),
         engine: chosen.engine,
     };
-    let path = list.with_file_name("pylock.toml");
+    let path = folder.join(lists.lock_file());
     write_lock(&path, &lock.to_text())?;
     // The wheels are here, so a sync need not fetch them again.
     if let Some((key, draft)) = lock.layer().zip(layer) {
@@ -197,8 +198,7 @@ fn sync(
     let (mut results, mut fetched) = (Vec::new(), Vec::new());
     let mut exit = Exit::Done;
     for skill in skills {
-        let (requirements, lock) = (skill.requirements.as_deref(), skill.lock.as_deref());
-        let needs = SkillNeeds::of(requirements, lock, &guest, &batteries);
+        let needs = skill.lists.needs(&guest, &batteries);
         let mut result =
             Synced { skill: skill.name, state: State::Nothing, layer: None, problem: None };
         match needs {
@@ -209,7 +209,7 @@ fn sync(
             }
             SkillNeeds::Layer { key, .. } => {
                 result.layer = Some(key.to_string());
-                let lock = Lock::parse(lock.unwrap_or_default());
+                let lock = Lock::parse(skill.lists.lock().unwrap_or_default());
                 let lock = lock.map_err(|error| Failed::ours(&error))?;
                 match ensure(config, &store, key, &lock, &guest, place) {
                     Ok(State::Fetched) => {
@@ -320,13 +320,9 @@ pub(crate) fn on_a_runtime(
 /// The skills that a server with this configuration would serve, those of tenants included.
 fn served(config: &Config) -> Result<Vec<Listed>, Failed> {
     let all = assembly::open_registry(config)?.all();
-    let skills = all.iter().map(|snapshot| {
-        let file = |path: &str| snapshot.read_file(path).ok().map(<[u8]>::to_vec);
-        Listed {
-            name: format!("{}@{}", snapshot.name(), snapshot.version()),
-            requirements: file(REQUIREMENTS_FILE),
-            lock: file(LOCK_FILE),
-        }
+    let skills = all.iter().map(|snapshot| Listed {
+        name: format!("{}@{}", snapshot.name(), snapshot.version()),
+        lists: SkillLists::of(snapshot.contents()),
     });
     Ok(skills.collect())
 }
@@ -334,16 +330,35 @@ fn served(config: &Config) -> Result<Vec<Listed>, Failed> {
 /// The skills in folders.
 fn listed(folders: &[PathBuf]) -> Result<Vec<Listed>, Failed> {
     let one = |folder: &PathBuf| {
-        if !folder.is_dir() {
-            return Err(Failed::usage(format!("{}: is not a folder", folder.display())));
-        }
-        Ok(Listed {
-            name: folder.display().to_string(),
-            requirements: read(&folder.join(REQUIREMENTS_FILE), MAX_REQUIREMENTS)?,
-            lock: read(&folder.join(LOCK_FILE), MAX_LOCK)?,
-        })
+        Ok(Listed { name: folder.display().to_string(), lists: lists_of(folder)? })
     };
     folders.iter().map(one).collect()
+}
+
+/// The lists of packages in a folder. Only one that has no list of its entrypoint has to be a skill without
+/// errors: its scripts are searched for lists.
+fn lists_of(folder: &Path) -> Result<SkillLists, Failed> {
+    if !folder.is_dir() {
+        return Err(Failed::usage(format!("{}: is not a folder", folder.display())));
+    }
+    let named = [(REQUIREMENTS_FILE, MAX_REQUIREMENTS), (LOCK_FILE, MAX_LOCK)];
+    let mut files = Vec::new();
+    for (path, limit) in named {
+        files.extend(read(&folder.join(path), limit)?.map(|content| (path, content)));
+    }
+    let own = SkillLists::of(files.iter().map(|(path, content)| (*path, content.as_slice())));
+    if !own.is_empty() {
+        return Ok(own);
+    }
+    let check = check_folder(folder).map_err(|e| Failed::named(folder.display(), &e))?;
+    if let Some(snapshot) = &check.snapshot {
+        return Ok(SkillLists::of(snapshot.contents()));
+    }
+    let mut files = Vec::new();
+    for (path, limit) in [("requirements.txt", MAX_REQUIREMENTS), ("pylock.toml", MAX_LOCK)] {
+        files.extend(read(&folder.join(path), limit)?.map(|content| (path, content)));
+    }
+    Ok(SkillLists::of(files.iter().map(|(path, content)| (*path, content.as_slice()))))
 }
 
 /// Reads a file of the user, one byte beyond the limit at most; `None` if there is none.

@@ -164,9 +164,10 @@ fn order(inputs: &RunInputs, files: &FoundFiles) -> Result<LocalRun, Failed> {
             let program = LocalProgram::File { source, file_name: file_name.clone() };
             (program, inputs.entrypoint.clone(), inputs.skills.iter().map(named).collect())
         }
-        DocumentProgram::Skill { name } => {
+        DocumentProgram::Skill { name, script } => {
             let version = inputs.skills.first().map(|skill| skill.version.to_string());
-            let program = LocalProgram::Skill { name: name.to_string(), version };
+            let program =
+                LocalProgram::Skill { name: name.to_string(), version, script: script.clone() };
             (program, None, inputs.skills.iter().skip(1).map(named).collect())
         }
     };

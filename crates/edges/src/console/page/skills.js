@@ -61,7 +61,10 @@ async function one(main, name, query, signal) {
       ? [h("h2", {}, "Schema of the arguments"), h("div", { class: "boxed" }, tree(skill.input_schema))] : null)],
     ["Files", (panel) => files(panel, which, manifest, skill.skill_md_content ?? "", signal)],
   ];
-  const entries = runs ? [["Execute", (panel) => executor(panel, which, manifest, signal)], ...about] : about;
+  // A skill without an entrypoint has scripts.
+  const isScripted = !manifest.runtime && (skill.scripts ?? []).length > 0;
+  const form = isScripted ? { inputs: scriptInputs(skill.scripts) } : manifest;
+  const entries = runs ? [["Execute", (panel) => executor(panel, which, form, signal)], ...about] : about;
   add(main, tabs("Parts of the skill", entries, { chosen: 0 }));
 }
 
@@ -104,8 +107,19 @@ export function rememberArguments(name, args) {
   if (text.length <= REMEMBERED) sessionStorage.setItem(`wardian-args:${name}`, text);
 }
 
-/** The form of `[inputs]`, and the panel that executes the skill. */
+/** What the call of a script takes, as `[inputs]` has it. */
+function scriptInputs(scripts) {
+  const help = scripts.filter((one) => one.help).slice(0, 12).map((one) => `${one.path}: ${one.help}`).join("; ");
+  return {
+    script: { type: "string", required: true, enum: scripts.map((one) => one.path), description: help },
+    argv: { type: "array", description: "The command line of the script, such as [\"--help\"]." },
+    stdin: { type: "string", description: "Text on its standard input." },
+  };
+}
+
+/** The form of `[inputs]` or of scripts, and the panel that executes the skill. */
 function executor(panel, which, manifest, signal) {
+  const paramsOf = (args) => manifest.inputs?.script?.enum && !manifest.name ? { ...which, ...args } : { ...which, args };
   const inputs = Object.entries(manifest.inputs ?? {});
   let given = {};
   try {
@@ -146,7 +160,7 @@ function executor(panel, which, manifest, signal) {
             if (value !== undefined) args[name] = value;
           }
           rememberArguments(which.name, args);
-          run.start("execute_skill", { ...which, args });
+          run.start("execute_skill", paramsOf(args));
         } catch (error) {
           fill(place, problem(error));
           error.control?.focus();
@@ -159,7 +173,7 @@ function executor(panel, which, manifest, signal) {
     button("Copy as a call", () => {
       try {
         const args = Object.fromEntries([...controls].map(([name, control]) => [name, control.read()]).filter(([, value]) => value !== undefined));
-        copy(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "execute_skill", params: { ...which, args } }), "The call");
+        copy(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "execute_skill", params: paramsOf(args) }), "The call");
       } catch (error) {
         fill(place, problem(error));
       }

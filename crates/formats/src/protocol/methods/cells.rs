@@ -32,6 +32,13 @@ pub struct SessionOrderParam {
     pub wait_ms: Option<u64>,
 }
 
+/// A new session.
+impl Default for SessionParam {
+    fn default() -> Self {
+        Self::Order(SessionOrderParam::default())
+    }
+}
+
 impl SessionParam {
     /// The order that it stands for.
     #[must_use]

@@ -121,6 +121,25 @@ pub struct DescribedSkill {
     /// The JSON Schema of `args`; only with `detail: "full"`, for skills with code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Box<RawValue>>,
+    /// Its scripts, at most [`MAX_DESCRIBED_SCRIPTS`]; only with `detail: "full"`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<DescribedScript>,
+    /// The number of all scripts, if not all are listed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scripts_total: Option<u64>,
+}
+
+/// Most scripts that a description lists.
+pub const MAX_DESCRIBED_SCRIPTS: usize = 100;
+
+/// A script of a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DescribedScript {
+    /// Its path below the skill's folder: `script` of `execute_skill`.
+    pub path: String,
+    /// The first line of what it says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
 }
 
 /// The parameters of `read_skill_file`.
@@ -186,6 +205,8 @@ mod tests {
             skill_md_frontmatter: None,
             skill_md_content: None,
             input_schema: None,
+            scripts: Vec::new(),
+            scripts_total: None,
         };
         assert_eq!(
             serde_json::to_string(&DescribeSkillResult { skill }).unwrap(),

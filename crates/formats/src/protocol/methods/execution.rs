@@ -10,6 +10,7 @@ use crate::protocol::methods::cells::{
     DisplayedObject, SessionOrderParam, SessionParam, SessionResult,
 };
 use crate::protocol::methods::input_blob::InputBlob;
+pub use crate::protocol::methods::requested_limits::{RequestedLimits, TimeoutPlace};
 use crate::protocol::params_error::ParamsError;
 use wardian_vocabulary::ids::{BlobId, RunId};
 use wardian_vocabulary::units::ByteCount;
@@ -34,6 +35,17 @@ pub struct ExecuteSkillParams {
     pub version: Option<String>,
     /// The arguments, as the text of a JSON object.
     pub args: Option<Box<RawValue>>,
+    /// The script to run in place of the entrypoint, as sent.
+    pub script: Option<String>,
+    /// Its command line.
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// The text on its standard input.
+    pub stdin: Option<String>,
+    /// Its environment variables, as the text of a JSON object.
+    pub env: Option<Box<RawValue>>,
+    /// The session in which the script is a cell.
+    pub session: Option<SessionParam>,
     /// Blobs to mount, as sent.
     #[serde(default)]
     pub input_blobs: Vec<InputBlob>,
@@ -66,6 +78,11 @@ impl ExecuteSkillParams {
             name,
             version: None,
             args,
+            script: None,
+            argv: Vec::new(),
+            stdin: None,
+            env: None,
+            session: None,
             input_blobs: Vec::new(),
             keep_files: None,
             strict_output: false,
@@ -91,6 +108,15 @@ impl ExecuteSkillParams {
         let Self { keep_files, strict_output, label, timeout_ms, limits, .. } = self;
         let own = RunCodeParams { keep_files, strict_output, label, ..RunCodeParams::default() };
         RunCodeParams { timeout_ms, limits, ..own }.answering(session, answers)
+    }
+
+    /// The call of `run_code` with the same session, limits and wishes for files.
+    #[must_use]
+    pub fn into_cell(self, code: String, mount_skills: Vec<String>) -> RunCodeParams {
+        let Self { input_blobs, keep_files, reproducible, label, session, .. } = self;
+        let Self { timeout_ms, limits, .. } = self;
+        let code = RunCodeParams { code, mount_skills, input_blobs, ..RunCodeParams::default() };
+        RunCodeParams { keep_files, reproducible, label, session, timeout_ms, limits, ..code }
     }
 
     /// Joins the two places where a timeout may stand.
@@ -156,6 +182,9 @@ pub struct RunCodeParams {
     /// True if nobody can approve calls of tools.
     #[serde(skip)]
     pub asks_nobody: bool,
+    /// True if the code runs a script of a skill, whose result it has.
+    #[serde(skip)]
+    pub is_script: bool,
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -250,63 +279,6 @@ pub enum Language {
     Python,
 }
 
-/// The limits that a call sets. Each is at least 1. The service refuses limits above the
-/// operator's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RequestedLimits {
-    /// Wall-clock time in milliseconds.
-    pub timeout_ms: Option<u64>,
-    /// WebAssembly instructions.
-    pub fuel: Option<u64>,
-    /// Linear memory in bytes.
-    pub memory_bytes: Option<u64>,
-    /// Size of all files in the workspace in bytes.
-    pub workspace_bytes: Option<u64>,
-    /// Number of host calls.
-    pub host_calls: Option<u64>,
-    /// The parameter that set the timeout.
-    #[serde(skip)]
-    pub timeout_place: TimeoutPlace,
-}
-
-/// The two parameters that can set the timeout.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TimeoutPlace {
-    /// `limits.timeout_ms`.
-    #[default]
-    InLimits,
-    /// `timeout_ms`, besides `limits`.
-    Beside,
-}
-
-impl TimeoutPlace {
-    /// The name of the parameter.
-    #[must_use]
-    pub const fn parameter(self) -> &'static str {
-        match self {
-            Self::InLimits => "limits.timeout_ms",
-            Self::Beside => "timeout_ms",
-        }
-    }
-}
-
-impl RequestedLimits {
-    fn with_timeout(self, beside: Option<u64>) -> Result<Self, ParamsError> {
-        match (self.timeout_ms, beside) {
-            (Some(inside), Some(beside)) if inside != beside => {
-                let [one, other] =
-                    [TimeoutPlace::Beside, TimeoutPlace::InLimits].map(TimeoutPlace::parameter);
-                Err(ParamsError::Contradiction { one, other })
-            }
-            (None, Some(_)) => {
-                Ok(Self { timeout_ms: beside, timeout_place: TimeoutPlace::Beside, ..self })
-            }
-            _ => Ok(self),
-        }
-    }
-}
-
 /// The result of `execute_skill` and `run_code`.
 #[derive(Clone, Serialize)]
 pub struct RunResult {
@@ -332,6 +304,15 @@ pub struct RunResult {
     /// The number of all files, if not all of them are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_total: Option<u64>,
+    /// The exit code of a script; none if it was stopped, and for other programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<u8>,
+    /// What a script wrote to its standard output: all, or the beginning and the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// What a script wrote to its error stream: all, or the beginning and the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
     /// The program's output and logs, at most [`MAX_LOGS_PREVIEW`] bytes: all, or the beginning and
     /// the end with a line between them that counts the omitted bytes.
     pub logs_preview: String,
@@ -512,6 +493,9 @@ mod tests {
             output_blobs: Vec::new(),
             files: Vec::new(),
             files_total: None,
+            exit_code: None,
+            stdout: None,
+            stderr: None,
             logs_preview: String::new(),
             error: None,
             logs_truncated: false,

@@ -9,4 +9,6 @@ pub mod discovery;
 pub mod execution;
 pub mod input_blob;
 pub mod limit_bounds;
+pub mod requested_limits;
 pub mod run_answers;
+pub mod scripts;

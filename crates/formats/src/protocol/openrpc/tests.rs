@@ -10,8 +10,8 @@ use crate::protocol::methods::blobs::{CreateBlobResult, Encoding, ReadBlobResult
 use crate::protocol::methods::bootstrap::GuideResult;
 use crate::protocol::methods::cells::{CellFate, DisplayedForm, DisplayedObject, SessionResult};
 use crate::protocol::methods::discovery::{
-    DescribeSkillResult, DescribedSkill, ListSkillsResult, ListedKind, ListedSkill,
-    ReadSkillFileResult, SkillSummary,
+    DescribeSkillResult, DescribedScript, DescribedSkill, ListSkillsResult, ListedKind,
+    ListedSkill, ReadSkillFileResult, SkillSummary,
 };
 use crate::protocol::methods::execution::{
     ConvertedValue, DetachedRun, FileResult, RunError, RunProgress, RunResult, RunStatus,
@@ -200,7 +200,7 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
     let file = FileResult { blob_id: None, kind: None, not_kept: None, ..full_file.clone() };
     let text = || "text".to_owned();
     let error = |traceback| RunError { error_type: text(), message: text(), traceback };
-    let run = |status, files: Vec<FileResult>, output, fuel, error| RunResult {
+    let run = |status, files: Vec<FileResult>, output, fuel: Option<u64>, error| RunResult {
         status,
         run_id: run_id(),
         summary: text(),
@@ -215,6 +215,9 @@ fn execution_samples() -> Vec<(&'static str, bool, Value)> {
         output_blobs: vec![blob_id()],
         files_total: (!files.is_empty()).then_some(2),
         files,
+        exit_code: fuel.map(|_| 2),
+        stdout: fuel.map(|_| text()),
+        stderr: fuel.map(|_| text()),
         logs_preview: text(),
         error,
         logs_truncated: false,
@@ -295,11 +298,14 @@ fn discovery_samples() -> Vec<(&'static str, bool, Value)> {
     let full = |kind| listed(Some(summary(kind)));
     let list = |skills, next_cursor| ListSkillsResult { skills, next_cursor };
     let file = |encoding| ReadSkillFileResult { content: "c".to_owned(), encoding };
+    let script = |help| DescribedScript { path: "scripts/a.py".to_owned(), help };
     let described = |is_full: bool| DescribedSkill {
         manifest: raw(),
         skill_md_frontmatter: is_full.then(raw),
         skill_md_content: is_full.then(|| "c".to_owned()),
         input_schema: is_full.then(raw),
+        scripts: is_full.then(|| script(None)).into_iter().collect(),
+        scripts_total: is_full.then_some(2),
     };
     vec![
         ("ListedSkill", true, sample(full(ListedKind::Action))),
@@ -307,6 +313,8 @@ fn discovery_samples() -> Vec<(&'static str, bool, Value)> {
         ("ListedSkill", false, sample(listed(None))),
         ("ListSkillsResult", true, sample(list(vec![listed(None)], Some("c".to_owned())))),
         ("ListSkillsResult", true, sample(list(Vec::new(), None))),
+        ("DescribedScript", true, sample(script(Some("h".to_owned())))),
+        ("DescribedScript", false, sample(script(None))),
         ("DescribedSkill", true, sample(described(true))),
         ("DescribedSkill", false, sample(described(false))),
         ("DescribeSkillResult", true, sample(DescribeSkillResult { skill: described(true) })),

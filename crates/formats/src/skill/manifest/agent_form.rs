@@ -1,7 +1,10 @@
-//! Agent Skills: folders with a SKILL.md and no skill.toml, served as instruction skills.
+//! Agent Skills: folders with a SKILL.md and no skill.toml. Those with scripts can be executed.
 //!
-//! The frontmatter has a `name` equal to the folder's and a `description`. The version is
-//! `metadata.version`, otherwise the one in the folder's name, otherwise `0.1.0`.
+//! The frontmatter has a `name` and a `description`. The version is `metadata.version`, otherwise the one
+//! in the folder's name, otherwise `0.1.0`.
+//!
+//! Published skills break the rules of their format in harmless ways, and clients are advised to warn and
+//! go on. So a name that differs from the folder's, or is spelt otherwise than it may be, is a warning.
 
 use serde_json::value::RawValue;
 
@@ -23,6 +26,7 @@ const DEFAULT_VERSION: &str = "0.1.0";
 pub(crate) fn manifest(
     parsed: &ParsedDocument,
     folder: &FolderName<'_>,
+    has_scripts: bool,
     findings: &mut Findings<'_>,
 ) -> Option<Manifest> {
     let document = &parsed.document;
@@ -34,30 +38,66 @@ pub(crate) fn manifest(
         );
         return None;
     }
-    let name = match SkillName::parse(&document.title) {
-        Ok(name) => name,
-        Err(invalid) => {
-            let message = format!("{invalid} (it is {})", quoted(&document.title));
-            let problem = Problem::new("invalid-name", message);
-            findings
-                .error(&parsed.name, problem.help("or add a skill.toml, and this may be a title"));
-            return None;
-        }
-    };
+    let name = read_name(parsed, folder, findings)?;
     let version = read_version(&parsed.frontmatter, folder, findings)?;
-    let json = json(&name, &version, parsed)?;
+    let kind = if has_scripts { SkillKind::Action } else { SkillKind::Instruction };
+    let permissions = Permissions::default();
+    let json = json((&name, &version, kind), parsed)?;
     Some(Manifest {
         name,
         version,
         description: document.summary.clone(),
-        kind: SkillKind::Instruction,
+        kind,
         namespace: None,
         tags: document.tags.clone(),
         runtime: None,
-        permissions: Permissions::default(),
+        permissions,
         inputs: Inputs::default(),
         json,
     })
+}
+
+/// The name of the skill: that of its document, or of its folder if that one cannot be a name.
+fn read_name(
+    parsed: &ParsedDocument,
+    folder: &FolderName<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<SkillName> {
+    let stated = parsed.document.title.as_str();
+    let invalid = match SkillName::parse(stated) {
+        Ok(name) => {
+            if folder.name != name.as_str() {
+                let message = format!(
+                    "the skill is called `{name}`, but its folder {}: it is served as `{name}`",
+                    quoted(folder.whole)
+                );
+                let problem = Problem::new("folder-name", message);
+                findings.warning(&parsed.name, problem.help("give both the same name"));
+            }
+            return Some(name);
+        }
+        Err(invalid) => invalid,
+    };
+    let message = format!("{invalid} (it is {})", quoted(stated));
+    let Some(name) = [folder.name, stated].into_iter().find_map(name_like) else {
+        let problem = Problem::new("invalid-name", message);
+        findings.error(&parsed.name, problem.help("or add a skill.toml, and this may be a title"));
+        return None;
+    };
+    let problem = Problem::new("invalid-name", format!("{message}: it is served as `{name}`"));
+    findings.warning(&parsed.name, problem);
+    Some(name)
+}
+
+/// A text as the name of a skill: in small letters, and with dashes in place of other signs.
+fn name_like(text: &str) -> Option<SkillName> {
+    let letters = text.chars().map(|letter| match letter.to_ascii_lowercase() {
+        letter if letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '.' => letter,
+        _ => '-',
+    });
+    let dashed: String = letters.collect();
+    let words: Vec<&str> = dashed.split('-').filter(|word| !word.is_empty()).collect();
+    SkillName::parse(&words.join("-")).ok()
 }
 
 fn read_version(
@@ -65,28 +105,29 @@ fn read_version(
     folder: &FolderName<'_>,
     findings: &mut Findings<'_>,
 ) -> Option<SkillVersion> {
-    let metadata = match Fields::of_file(frontmatter)?.node("metadata") {
-        Some(node) => Fields::of_node("metadata", node, findings),
-        None => None,
-    };
-    let stated = metadata.as_ref().and_then(|fields| fields.node("version"));
-    let Some(node) = stated else {
-        let text = folder.version.unwrap_or(DEFAULT_VERSION);
-        return SkillVersion::parse(text).ok();
-    };
+    let metadata = Fields::of_file(frontmatter)?.node("metadata");
+    let stated = metadata.and_then(|node| match &node.value {
+        SourceValue::Table(entries) => entries.iter().find(|entry| entry.key == "version"),
+        _ => None,
+    });
+    let stated = stated.map(|entry| &entry.node);
+    let usual = folder.version.unwrap_or(DEFAULT_VERSION);
+    let Some(node) = stated else { return SkillVersion::parse(usual).ok() };
     // `1.0` without quotes is a number in YAML, so the text in the file is used.
     let written = findings.text().get(node.span.clone()).unwrap_or_default();
     let text = match &node.value {
         SourceValue::Text(text) => text.as_str(),
         _ => written,
     };
-    let version = SkillVersion::parse(&completed(text)).ok();
-    if version.is_none() {
-        let message =
-            format!("`metadata.version` must be `major.minor.patch`, not {}", quoted(text));
-        findings.error(&node.span, Problem::new("invalid-version", message));
+    if let Ok(version) = SkillVersion::parse(&completed(text)) {
+        return Some(version);
     }
-    version
+    let message = format!(
+        "`metadata.version` must be `major.minor.patch`, not {}: the version is {usual}",
+        quoted(text)
+    );
+    findings.warning(&node.span, Problem::new("invalid-version", message));
+    SkillVersion::parse(usual).ok()
 }
 
 /// Completes short versions: `1` and `1.0` mean `1.0.0`.
@@ -99,9 +140,12 @@ fn completed(text: &str) -> String {
     text.to_owned()
 }
 
+/// The keys of Agent Skills that describe the skill as a whole, beyond its name and description.
+const SHOWN: [&str; 4] = ["license", "compatibility", "metadata", "allowed-tools"];
+
+/// The manifest as JSON: what a `skill.toml` would have, and the keys of Agent Skills as they are.
 fn json(
-    name: &SkillName,
-    version: &SkillVersion,
+    (name, version, kind): (&SkillName, &SkillVersion, SkillKind),
     parsed: &ParsedDocument,
 ) -> Option<Box<RawValue>> {
     let node = |value: SourceValue| SourceNode { span: 0..0, value };
@@ -112,11 +156,14 @@ fn json(
         entry("name", text(name.as_str())),
         entry("version", text(version.as_str())),
         entry("description", text(&parsed.document.summary)),
-        entry("kind", text(SkillKind::Instruction.as_str())),
+        entry("kind", text(kind.as_str())),
     ];
     if !parsed.document.tags.is_empty() {
         let tags = parsed.document.tags.iter().map(|tag| text(tag)).collect();
         entries.push(entry("tags", node(SourceValue::Array(tags))));
     }
+    let fields = Fields::of_file(&parsed.frontmatter)?;
+    let own = SHOWN.into_iter().filter_map(|key| fields.entry(key).cloned());
+    entries.extend(own);
     node(SourceValue::Table(entries)).to_raw_json()
 }

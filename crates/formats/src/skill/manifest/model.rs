@@ -23,7 +23,7 @@ pub const MAX_TAGS: usize = 32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SkillKind {
-    /// A skill with code, which can be executed.
+    /// A skill with an entrypoint or scripts, which can be executed.
     Action,
     /// A skill without code, which can only be read.
     Instruction,
@@ -61,7 +61,7 @@ pub struct Manifest {
     pub namespace: Option<String>,
     /// The skill's tags.
     pub tags: Vec<String>,
-    /// The runtime; present exactly if the skill is an action.
+    /// The runtime. An action without one has scripts.
     pub runtime: Option<RuntimeSection>,
     /// The permissions that the skill asks for.
     pub permissions: Permissions,

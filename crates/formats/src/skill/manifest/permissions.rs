@@ -13,6 +13,9 @@ use crate::skill::manifest::tool_pattern::{
 use crate::skill::manifest::url_pattern::UrlPattern;
 use crate::skill::text::quoted;
 
+/// The keys of the section.
+pub(crate) const KEYS: [&str; 6] = ["network", "secrets", "secret_hosts", "tools", "skills", "env"];
+
 /// The permissions that a skill's manifest asks for. Default: none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
@@ -26,6 +29,8 @@ pub struct Permissions {
     pub tools: Vec<ToolPattern>,
     /// The skills that it may execute, by patterns of their names.
     pub skills: Vec<ToolGlob>,
+    /// Names of the environment variables that callers may set for its scripts.
+    pub env: Vec<String>,
 }
 
 impl Permissions {
@@ -33,20 +38,14 @@ impl Permissions {
         let Some(section) = fields.table("permissions", findings) else {
             return Self::default();
         };
-        section.warn_unknown(&["network", "secrets", "secret_hosts", "tools", "skills"], findings);
+        section.warn_unknown(&KEYS, findings);
 
         let network = section.texts("network", MAX_ENTRIES, findings);
         let mut permissions =
             Self { network: read_patterns(&network, findings), ..Self::default() };
-        for text in section.texts("secrets", MAX_ENTRIES, findings) {
-            match check_secret_name(text.text) {
-                Ok(()) => permissions.secrets.push(text.text.to_owned()),
-                Err(message) => {
-                    let message = format!("the secret {} {message}", quoted(text.text));
-                    findings.error(text.span, Problem::new("invalid-secret", message));
-                }
-            }
-        }
+        permissions.secrets =
+            read_names(&section, "secrets", ("secret", "invalid-secret"), findings);
+        permissions.env = read_names(&section, "env", ("variable", "invalid-variable"), findings);
         permissions.secret_hosts = SecretHosts::read(&section, findings);
         let tools = section.texts("tools", MAX_ENTRIES, findings);
         permissions.tools = read_tool_patterns(&tools, findings);
@@ -83,6 +82,26 @@ impl Permissions {
             }
         }
     }
+}
+
+/// The names of environment variables under `key`.
+fn read_names(
+    section: &Fields<'_>,
+    key: &str,
+    (word, code): (&str, &'static str),
+    findings: &mut Findings<'_>,
+) -> Vec<String> {
+    let mut names = Vec::new();
+    for text in section.texts(key, MAX_ENTRIES, findings) {
+        match check_secret_name(text.text) {
+            Ok(()) => names.push(text.text.to_owned()),
+            Err(message) => {
+                let message = format!("the {word} {} {message}", quoted(text.text));
+                findings.error(text.span, Problem::new(code, message));
+            }
+        }
+    }
+    names
 }
 
 /// True if some requests that `to` names are granted by `by`.

@@ -11,7 +11,7 @@ use crate::skill::diagnostic::{Findings, Problem};
 use crate::skill::manifest::fields::{Fields, TextField};
 use crate::skill::manifest::inputs::declared::Inputs;
 use crate::skill::manifest::model::{MAX_DESCRIPTION, MAX_TAGS, Manifest, SkillKind};
-use crate::skill::manifest::permissions::Permissions;
+use crate::skill::manifest::permissions::{KEYS as PERMISSION_KEYS, Permissions};
 use crate::skill::manifest::runtime::RuntimeSection;
 use crate::skill::python;
 use crate::skill::similar::did_you_mean;
@@ -110,7 +110,7 @@ fn sort_keys(root: &mut SourceNode) {
     for entry in entries {
         let order: &[&str] = match entry.key.as_str() {
             "runtime" => &["language", "entrypoint", "export"],
-            "permissions" => &["network", "secrets", "secret_hosts", "tools", "skills"],
+            "permissions" => &PERMISSION_KEYS,
             _ => &[],
         };
         if let SourceValue::Table(entries) = &mut entry.node.value {
@@ -223,19 +223,11 @@ fn read_runtime(
     findings: &mut Findings<'_>,
 ) -> Option<RuntimeSection> {
     let entry = fields.entry("runtime");
-    match (kind, entry) {
-        (Some(SkillKind::Action), None) => {
-            let problem =
-                Problem::new("runtime-missing", "an action skill needs a `[runtime]` section");
-            findings.file_error(problem.help("add it, or write `kind = \"instruction\"`"));
-        }
-        (Some(SkillKind::Instruction), Some(entry)) => {
-            let message = "an instruction skill must not have a `[runtime]` section";
-            let problem = Problem::new("runtime-not-allowed", message);
-            findings
-                .error(&entry.key_span, problem.help("remove it, or write `kind = \"action\"`"));
-        }
-        _ => {}
+    if let (Some(SkillKind::Instruction), Some(entry)) = (kind, entry) {
+        let message = "an instruction skill must not have a `[runtime]` section";
+        let problem = Problem::new("runtime-not-allowed", message);
+        let help = "remove it, or write `kind = \"action\"`";
+        findings.error(&entry.key_span, problem.help(help));
     }
     let section = fields.table("runtime", findings)?;
     RuntimeSection::read(&section, findings)
@@ -347,7 +339,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
         ("[\"crm\", \"leads\", \"sync\"]", "[\"crm\", 1]", "6:16: error: `tags` must contain only \
             strings, not an integer"),
         ("\"crm\"", "\" \"", "6:9: error: a tag must be one line of 1 to 64 characters"),
-        ("[runtime]", "[runtimes]", " error: an action skill needs a `[runtime]` section; add it, or write `kind = \"instruction\"`\nskill.toml:7:2: warning: unknown key \"runtimes\"; did you mean `runtime`?"),
+        ("[runtime]", "[runtimes]", "7:2: warning: unknown key \"runtimes\"; did you mean `runtime`?"),
         ("namespace", "namespase", "5:1: warning: unknown key \"namespase\"; did you mean `namespace`?"),
         ("namespace", "homepage", "5:1: warning: unknown key \"homepage\""),
         ("[permissions]", "[[permissions]]", "15:1: error: `permissions` must be a table, not a list"),
@@ -362,6 +354,7 @@ secrets = ["SALESFORCE_API_KEY", "SALESFORCE_ORG_ID"]
             `SALESFORCE_API_KEY = [\"https://api.acme.com\"]`"),
         ("\"SALESFORCE_ORG_ID\"", "\"LD_PRELOAD\"", "17:34: error: the secret \"LD_PRELOAD\" is a \
             variable that changes how programs run"),
+        ("secrets =", "env = [\"MODE\", \"PYTHONPATH\"]\nsecrets =", "17:16: error: the variable \"PYTHONPATH\" is a variable that changes how programs run"),
         ("\"https://*.salesforce.com\"", "\"https://*\"", "16:12: error: the URL pattern \"https://*\" must name a host, such as `https://api.acme.com`"),
         ("\"https://*.salesforce.com\"", "\"http://a.example\"", "16:12: warning: \
             `http://a.example` is not encrypted; use https if the host offers it"),

@@ -3,4 +3,5 @@
 pub(super) mod from_toml;
 pub(crate) mod from_yaml;
 pub(super) mod node;
+pub(super) mod repaired_yaml;
 mod toml_brackets;

@@ -18,7 +18,6 @@ use crate::run::prepare::plan::Planned;
 use crate::run::result::answered::Answered;
 use crate::runs::active::{ActiveRun, DetachedContent, DetachedSeat, Reached};
 use crate::service::Service;
-use wardian_formats::job::Program;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::methods::execution::{DetachedRun, RunProgress};
 use wardian_formats::protocol::params_error::ParamsError;
@@ -233,9 +232,5 @@ async fn admitted(run: &Arc<ActiveRun>, mut task: RunTask) -> Result<DetachedRun
 
 /// The size of the program and its arguments.
 fn size_of(plan: &Planned) -> ByteCount {
-    let code = match &plan.program {
-        Program::Code { source, .. } => source.len(),
-        Program::Skill { .. } => 0,
-    };
-    ByteCount::from(code.saturating_add(plan.args.get().len()))
+    ByteCount::from(plan.program.text_size().saturating_add(plan.args.get().len()))
 }

@@ -417,7 +417,7 @@ fn active_run(caller: &Caller, planned: &Planned) -> ActiveRun {
     };
     let skill = match &planned.program {
         Program::Code { .. } => None,
-        Program::Skill { name } => {
+        Program::Skill { name, .. } => {
             let mut mounted = planned.skills.iter().map(|skill| &skill.mount);
             let found = mounted.find(|mount| mount.name == *name);
             found.map(|mount| (mount.name.clone(), mount.version.clone()))

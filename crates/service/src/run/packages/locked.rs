@@ -15,7 +15,9 @@ use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::{LayerMount, LayerPlace};
 use wardian_skills::packages::layer::LayerKey;
 use wardian_skills::packages::lock::Lock;
-use wardian_skills::packages::{GuestPlatform, LayerStore, OpenLayer, SkillNeeds, StoreError};
+use wardian_skills::packages::{
+    GuestPlatform, LayerStore, OpenLayer, SkillLists, SkillNeeds, StoreError,
+};
 use wardian_skills::registry::folders::snapshot::Snapshot;
 use wardian_vocabulary::ids::Digest;
 
@@ -151,10 +153,7 @@ impl PackageAccess {
 
     /// The packages that a skill needs.
     pub fn needs_of(&self, snapshot: &Snapshot) -> SkillNeeds {
-        let file = |path: &str| snapshot.read_file(path).ok();
-        let requirements = file(wardian_skills::packages::REQUIREMENTS_FILE);
-        let lock = file(wardian_skills::packages::LOCK_FILE);
-        SkillNeeds::of(requirements, lock, &self.guest, &self.batteries)
+        SkillLists::of(snapshot.contents()).needs(&self.guest, &self.batteries)
     }
 
     /// The batteries, if they are open.

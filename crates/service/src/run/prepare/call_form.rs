@@ -39,6 +39,8 @@ pub(crate) struct CallPieces<'a> {
     /// The function, or the version of the skill.
     pub part: Option<&'a str>,
     pub args: Option<&'a str>,
+    /// The call of a script, as text.
+    pub script: Option<&'a str>,
     pub mount_skills: &'a [String],
     pub input_blobs: &'a [InputBlob],
     pub limits: RequestedLimits,
@@ -61,7 +63,8 @@ impl CallForm {
         pieces: CallPieces<'_>,
     ) -> Result<Self, ServiceError> {
         let Some(name) = key else { return Ok(Self { is_detached, key: None }) };
-        let size = pieces.program.len().saturating_add(pieces.args.map_or(0, str::len));
+        let texts = [Some(pieces.program), pieces.args, pieces.script];
+        let size = texts.into_iter().flatten().map(str::len).fold(0, usize::saturating_add);
         if ByteCount::from(size) > LARGEST {
             return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
         }
@@ -131,6 +134,9 @@ impl CallPieces<'_> {
         if self.strict_output {
             add(Some("strict_output"));
         }
+        if let Some(script) = self.script {
+            add(Some(&format!("script {script}")));
+        }
         // Calls of clients that know no labels keep their digest.
         if let Some(label) = self.label {
             add(Some(&format!("label {label}")));
@@ -158,6 +164,7 @@ mod tests {
             program: "1",
             part: None,
             args: None,
+            script: None,
             mount_skills: &[],
             input_blobs: &[],
             limits: RequestedLimits::default(),
@@ -193,6 +200,8 @@ mod tests {
             CallPieces { part: Some(""), ..base },
             CallPieces { part: Some("main"), ..base },
             CallPieces { args: Some("{}"), ..base },
+            CallPieces { script: Some("{}"), ..base },
+            CallPieces { script: Some("a"), ..base },
             CallPieces { mount_skills: &one, ..base },
             CallPieces { mount_skills: &two, ..base },
             CallPieces { mount_skills: &joined, ..base },

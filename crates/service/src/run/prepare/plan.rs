@@ -58,6 +58,8 @@ pub(crate) struct Planned {
     pub keep_files: KeepFiles,
     /// True if values that are no JSON data are not converted.
     pub strict_output: bool,
+    /// True if the program is a script of a skill, whose result has both of its streams and its exit code.
+    pub(crate) is_script: bool,
     pub network: NetworkGrant,
     /// The secrets that the skill declares; none for code that came with a call.
     pub secrets: Option<DeclaredSecrets>,
@@ -101,6 +103,7 @@ impl Planned {
             placed: Vec::new(),
             keep_files: KeepFiles::Nothing,
             strict_output: false,
+            is_script: false,
             network: NetworkGrant::Operator,
             secrets: None,
             limits,
@@ -272,7 +275,8 @@ mod tests {
             [InputBlob::AtPath(blob)]
         };
         let skill = || {
-            let program = Program::Skill { name: SkillName::parse("acme.a").unwrap() };
+            let name = SkillName::parse("acme.a").unwrap();
+            let program = Program::Skill { name, script: None };
             Planned::new(program, Box::default(), RunLimits::DEFAULT)
         };
         for path in ["json.py", "lib/__init__.PY", "numpy/core.so"] {

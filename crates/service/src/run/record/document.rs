@@ -109,7 +109,9 @@ pub(crate) fn inputs_of(
         Program::Code { source, file_name } => {
             DocumentProgram::Code { file_name: file_name.clone(), source: DocumentText::of(source) }
         }
-        Program::Skill { name } => DocumentProgram::Skill { name: name.clone() },
+        Program::Skill { name, script } => {
+            DocumentProgram::Skill { name: name.clone(), script: script.clone() }
+        }
     };
     let skills = setup.skills.iter().map(skill_of);
     let layers = setup.layers.iter().map(layer_of);

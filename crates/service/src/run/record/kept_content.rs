@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::run::prepare::label::title_of;
 use crate::run::prepare::plan::Planned;
 use crate::run::result::output::head;
-use wardian_formats::job::Program;
+use wardian_formats::job::{Program, ScriptCall};
 use wardian_formats::protocol::methods::execution::{MAX_OUTPUT, RunResult};
 use wardian_stores::records::{
     KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedConversion, RecordedFile, RecordsConfig,
@@ -36,7 +36,7 @@ pub(crate) struct DraftContent {
 pub(crate) fn title_of_program(program: &Program) -> Option<String> {
     match program {
         Program::Code { source, .. } => title_of(source),
-        Program::Skill { .. } => None,
+        Program::Skill { script, .. } => script.as_ref().and_then(|script| title_of(&script.path)),
     }
 }
 
@@ -48,9 +48,12 @@ impl DraftContent {
             return None;
         }
         let max_program = config.max_program.as_usize();
+        // A command line is kept in the place of code, as arguments are.
+        let script = plan.program.script().filter(|_| plan.secrets.is_none());
+        let line = script.map(ScriptCall::command_line);
         let source = match &plan.program {
             Program::Code { source, .. } => Some(source.as_str()),
-            Program::Skill { .. } => None,
+            Program::Skill { .. } => line.as_deref(),
         };
         let texts = source.map_or(0, str::len).min(max_program);
         let texts = texts.saturating_add(plan.args.get().len().min(max_program));

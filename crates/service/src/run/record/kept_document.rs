@@ -10,8 +10,8 @@ use crate::run::record::document::{DocumentOrder, DocumentedRun, document_of};
 use crate::run::record::run_record::DraftRecord;
 use crate::run::result::answered::Answered;
 use crate::run::result::log_line::RunLog;
+use wardian_formats::job::KeepFiles;
 use wardian_formats::job::outcome::Logs;
-use wardian_formats::job::{KeepFiles, Program};
 use wardian_formats::protocol::methods::execution::RunResult;
 use wardian_formats::provenance::{DocumentLog, MAX_PIECES, RunDocument, Toolchain, Unrepeatable};
 use wardian_vocabulary::ids::TenantId;
@@ -46,10 +46,7 @@ pub(crate) fn kept_document(
     if planned.cell.as_ref().is_some_and(|cell| !cell.begins_program()) {
         return None;
     }
-    let source = match &planned.program {
-        Program::Code { source, .. } => source.len(),
-        Program::Skill { .. } => 0,
-    };
+    let source = planned.program.text_size();
     let args = planned.args.get().len();
     if source > MAX_TEXT || args > MAX_TEXT {
         return None;

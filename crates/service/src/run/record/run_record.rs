@@ -359,6 +359,8 @@ fn kept_result(result: &RunResult) -> Option<String> {
         converted_total: converted_total(result),
         files: Vec::new(),
         files_total: result.files_total.or(Some(total)).filter(|total| *total > 0),
+        stdout: result.stdout.clone(),
+        stderr: result.stderr.clone(),
         logs_preview: result.logs_preview.clone(),
         error: result.error.clone(),
         display: Vec::new(),
@@ -440,7 +442,7 @@ fn recorded_skills(plan: &Planned) -> (Vec<RecordedSkill>, Option<RecordedSkill>
     let mounted: Vec<_> =
         plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
     let skill = match &plan.program {
-        Program::Skill { name } => mounted.iter().find(|skill| skill.name == *name).cloned(),
+        Program::Skill { name, .. } => mounted.iter().find(|skill| skill.name == *name).cloned(),
         Program::Code { .. } => None,
     };
     (mounted, skill)

@@ -68,10 +68,7 @@ impl Answers {
 
     /// The key of a run that may be answered from a kept result; none without memory to make it.
     fn key_of_result(&self, caller: &Caller, job: &Job) -> Result<Option<Digest>, ServiceError> {
-        let texts = job.turn.args.get().len().saturating_add(match &job.turn.program {
-            wardian_formats::job::Program::Code { source, .. } => source.len(),
-            wardian_formats::job::Program::Skill { .. } => 0,
-        });
+        let texts = job.turn.args.get().len().saturating_add(job.turn.program.text_size());
         let memory = ByteCount::from(texts.saturating_mul(2).saturating_add(REST));
         if caller.memory.reserve(memory).is_err() {
             return Ok(None);
@@ -144,6 +141,8 @@ fn size_of(result: &RunResult) -> ByteCount {
         text(error.and_then(|error| error.traceback.as_deref())),
         result.summary.len(),
         result.logs_preview.len(),
+        text(result.stdout.as_deref()),
+        text(result.stderr.as_deref()),
         result.files.iter().map(|file| file.path.len()).sum(),
         result.converted.iter().map(ConvertedValue::text_size).sum(),
     ];
@@ -158,7 +157,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use wardian_formats::job::{FuelRules, KeepBounds, KeepFiles, LayerPlace};
+    use wardian_formats::job::{FuelRules, KeepBounds, KeepFiles, LayerPlace, ScriptCall};
     use wardian_formats::provenance::{
         DocumentBlob, DocumentLayer, DocumentLimits, DocumentSkill, DocumentText, EngineIdentity,
     };
@@ -204,6 +203,10 @@ mod tests {
         DocumentProgram::Code { file_name: file_name.into(), source: DocumentText::of(source) }
     }
 
+    fn skill_program() -> DocumentProgram {
+        DocumentProgram::Skill { name: SkillName::parse("acme.a").unwrap(), script: None }
+    }
+
     fn skill(name: &str, version: &str, content: &str) -> DocumentSkill {
         DocumentSkill {
             name: SkillName::parse(name).unwrap(),
@@ -222,6 +225,27 @@ mod tests {
         DocumentBlob { id, kind, size_bytes: 3, name: None, other_names, paths }
     }
 
+    #[test]
+    fn the_call_of_a_script_is_a_part_of_the_key() {
+        let key = |change: fn(&mut ScriptCall)| {
+            let mut script = ScriptCall::of_path("a.py".to_owned());
+            change(&mut script);
+            let name = SkillName::parse("acme.a").unwrap();
+            let program = DocumentProgram::Skill { name, script: Some(Box::new(script)) };
+            let made_by = MadeBy { wardian: "1".into(), wasmtime: "2".into() };
+            key_of(&TenantId::local(), &made_by, RunInputs { program, ..inputs() }).unwrap()
+        };
+        let keys = [
+            key(|_| ()),
+            key(|script| script.path = "b.py".to_owned()),
+            key(|script| script.argv = vec![String::new()]),
+            key(|script| script.stdin = Some(String::new())),
+            key(|script| drop(script.env.insert("A".to_owned(), String::new()))),
+        ];
+        let different: BTreeSet<_> = keys.iter().map(ToString::to_string).collect();
+        assert_eq!(different.len(), keys.len());
+    }
+
     /// Each ingredient alone makes another key.
     #[test]
     fn whole_key() {
@@ -233,7 +257,7 @@ mod tests {
             |i| i.image = digest("other"),
             |i| i.program = code("main.py", "2"),
             |i| i.program = code("other.py", "1"),
-            |i| i.program = DocumentProgram::Skill { name: SkillName::parse("acme.a").unwrap() },
+            |i| i.program = skill_program(),
             |i| i.entrypoint = Some(String::new()),
             |i| i.entrypoint = Some("main".into()),
             |i| i.arguments = DocumentText::of("{ }"),

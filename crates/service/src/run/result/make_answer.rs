@@ -15,6 +15,7 @@ use crate::run::result::failure::{error_of, summary_of};
 use crate::run::result::left_files::{NamedBlobs, name_blobs};
 use crate::run::result::log_line::whole_milliseconds;
 use crate::run::result::output::{Output, Wrapping};
+use crate::run::result::script_streams::{ScriptStreams, add_new};
 use crate::run::result::{converted, left_files, logs};
 use wardian_dispatch::{CheckedPayload, FinishedRun};
 use wardian_formats::job::KeepFiles;
@@ -53,6 +54,8 @@ pub(crate) struct ResultForm {
     pub(crate) keeps_all: bool,
     /// True if the summary names files that should have been kept and were not.
     pub(crate) tells_of_lost: bool,
+    /// True if the program is a script, whose streams and exit code the result has.
+    pub(crate) is_script: bool,
     /// A sentence about the inputs for the end of the summary.
     pub(crate) of_inputs: Option<String>,
 }
@@ -66,6 +69,7 @@ impl ResultForm {
             shows_duration: planned.reproducible.is_none(),
             keeps_all: matches!(keep, KeepFiles::Usual(_) | KeepFiles::All),
             tells_of_lost: *keep != KeepFiles::Figures,
+            is_script: planned.is_script,
             of_inputs: note,
         }
     }
@@ -150,8 +154,11 @@ impl Answers {
         let is_refused_here = host.is_refused_here();
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
-        let RunOutcome { end, logs, files, blob_names, conversions, usage, profile, cell } =
+        let streams = (form.is_script, &finished.outcome);
+        let mut script = ScriptStreams::of(&self.blobs, caller, streams).await;
+        let RunOutcome { end, logs, files, mut blob_names, conversions, usage, profile, cell } =
             finished.outcome;
+        script.name_stored(&mut output_blobs, &mut blob_names);
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
@@ -169,18 +176,14 @@ impl Answers {
             Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
             None => (Vec::new(), None),
         };
-        let (summary, output, stored, error) = returned.into_parts(form.summary_after(duration_ms));
+        let (summary, output, stored, error) =
+            script.explained(returned.into_parts(form.summary_after(duration_ms)));
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
         let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
         let display = displayed(cell, &output_blobs);
-        let is_new = |blob: &&BlobId| !output_blobs.contains(blob);
-        output_blobs.extend(stored.iter().filter(is_new).cloned().collect::<Vec<_>>());
-        let ended_by = error.as_ref().map(|error| error.error_type.as_str());
-        let unrepeatable = ended_by
-            .and_then(Unrepeatable::of_error_type)
-            .or_else(|| finished.is_worker_lost.then_some(Unrepeatable::Machine))
-            .or_else(|| (!is_stored).then_some(Unrepeatable::Storage));
+        stored.iter().for_each(|blob| add_new(&mut output_blobs, blob));
+        let unrepeatable = unrepeatable(error.as_ref(), finished.is_worker_lost, is_stored);
         let result = RunResult {
             status,
             run_id,
@@ -191,6 +194,9 @@ impl Answers {
             output_blobs,
             files,
             files_total,
+            exit_code: script.exit_code,
+            stdout: script.stdout,
+            stderr: script.stderr,
             logs_preview,
             error,
             logs_truncated,
@@ -268,6 +274,18 @@ impl Answers {
             Err(error) => Returned::NotStored { error },
         })
     }
+}
+
+/// The reason why a repetition may end in another way, if there is one.
+fn unrepeatable(
+    error: Option<&RunError>,
+    is_worker_lost: bool,
+    is_stored: bool,
+) -> Option<Unrepeatable> {
+    error
+        .and_then(|error| Unrepeatable::of_error_type(&error.error_type))
+        .or_else(|| is_worker_lost.then_some(Unrepeatable::Machine))
+        .or_else(|| (!is_stored).then_some(Unrepeatable::Storage))
 }
 
 /// What a cell displayed. A form that names a blob which the run did not write is left out: a program

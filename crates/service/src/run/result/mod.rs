@@ -10,3 +10,4 @@ pub(crate) mod log_line;
 pub(crate) mod logs;
 pub(crate) mod make_answer;
 pub(crate) mod output;
+mod script_streams;

@@ -16,6 +16,7 @@ use wardian_formats::skill::diagnostic::{Diagnostic, Severity};
 use wardian_formats::skill::document::Document;
 use wardian_formats::skill::manifest::Manifest;
 use wardian_formats::skill::path::check_path;
+use wardian_formats::skill::scripts::{Script, scripts};
 use wardian_formats::skill::similar::closest;
 use wardian_formats::skill::{self, DOCUMENT_FILE, Files, Skill, SkillOrigin};
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
@@ -112,6 +113,17 @@ impl Snapshot {
     #[must_use]
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// The paths of all files with their contents, sorted by path.
+    pub fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let content = |file| content_of(&self.pack, file).unwrap_or_default();
+        self.files.iter().map(move |file| (file.path.as_str(), content(file)))
+    }
+
+    /// The scripts of the skill, in the order of their paths. Looks at the text of each Python file.
+    pub fn scripts(&self) -> impl Iterator<Item = Script<'_>> {
+        scripts(self.contents(), self.manifest().runtime.is_some())
     }
 
     /// The mount of the skill for a run.

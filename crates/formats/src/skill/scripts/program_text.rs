@@ -1,0 +1,119 @@
+//! Whether the text of a Python file is that of a program or of a module.
+
+/// Calls that modules make when they are imported.
+const OF_MODULES: [&str; 9] = [
+    "sys.path.",
+    "warnings.",
+    "logging.",
+    "matplotlib.use",
+    "matplotlib.rc",
+    "plt.rc",
+    "pd.set_option",
+    "load_dotenv",
+    "random.seed",
+];
+
+/// True for a text with a first line for a shell, or with a guard for what is done only in a program.
+pub(super) fn has_guard(text: &str) -> bool {
+    let is_guard = |line: &str| {
+        line.starts_with("if") && line.contains("__name__") && line.contains("__main__")
+    };
+    text.starts_with("#!") || top_lines(text).any(is_guard)
+}
+
+/// True for a text that calls something, or loops, outside of functions and classes.
+pub(super) fn does_something(text: &str) -> bool {
+    top_lines(text).any(|line| {
+        let word = line.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').next();
+        let word = word.unwrap_or_default();
+        let rest = line.get(word.len()..).unwrap_or_default();
+        match word {
+            "for" | "while" | "with" => true,
+            "" | "if" | "elif" => false,
+            _ => rest.starts_with('(') && !OF_MODULES.iter().any(|of| word.starts_with(of)),
+        }
+    }) || text.contains("sys.argv")
+}
+
+/// The lines that begin a statement outside of functions, classes and blocks, as far as that shows without
+/// a parser: those that begin at the margin and not within a text of several lines.
+fn top_lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut inside: Option<&str> = None;
+    text.lines().filter(move |line| {
+        let is_top = inside.is_none()
+            && line.starts_with(|first: char| first.is_alphabetic() || first == '_');
+        let mut rest = *line;
+        while let Some((at, mark)) = next_mark(rest, inside) {
+            inside = if inside.is_some() { None } else { Some(mark) };
+            rest = rest.get(at + mark.len()..).unwrap_or_default();
+        }
+        is_top
+    })
+}
+
+/// The place of the next mark at which a text of several lines begins, or ends if the place is `inside`
+/// one.
+fn next_mark(line: &str, inside: Option<&str>) -> Option<(usize, &'static str)> {
+    const MARKS: [&str; 2] = ["\"\"\"", "'''"];
+    let marks = MARKS.into_iter().filter(|mark| inside.is_none_or(|inside| inside == *mark));
+    let code = if inside.is_none() { before_comment(line) } else { line };
+    marks.filter_map(|mark| code.find(mark).map(|at| (at, mark))).min()
+}
+
+/// The part of a line before a comment. A `#` in a text in quotes is taken for one, which only hides marks
+/// behind it.
+fn before_comment(line: &str) -> &str {
+    line.split_once('#').map_or(line, |(code, _)| code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_are_found_in_their_usual_forms() {
+        for text in [
+            "#!/usr/bin/env python3\n",
+            "if __name__ == '__main__':\n    main()",
+            "x = 1\nif __name__ == \"__main__\": main()",
+            "if (__name__ == '__main__'):\n    main()",
+            "if '__main__' == __name__:\n    main()",
+        ] {
+            assert!(has_guard(text), "{text}");
+        }
+        for text in [
+            "",
+            "def f():\n    if __name__ == '__main__':\n        pass",
+            "\"\"\"\nif __name__ == '__main__':\n\"\"\"\n",
+            "# if __name__ == '__main__':",
+        ] {
+            assert!(!has_guard(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_done_at_the_margin_makes_a_program() {
+        for text in [
+            "print('x')",
+            "import a\na.b.run()\n",
+            "for x in y:\n    f(x)",
+            "with open('x') as f:\n    pass",
+            "path = sys.argv[1]",
+            "'''doc\n'''\nmain()",
+            "x = '''a''' + '''b'''\nmain()",
+        ] {
+            assert!(does_something(text), "{text}");
+        }
+        for text in [
+            "",
+            "import a\nfrom b import c\nX = f()\ndef g():\n    run()\nclass C(D):\n    pass\n",
+            "\"\"\"doc\nrun()\n\"\"\"",
+            "sys.path.insert(0, 'x')\nwarnings.filterwarnings('ignore')\nlogging.basicConfig()\n",
+            "@decorated(1)\ndef f():\n    pass",
+            "if TYPE_CHECKING:\n    import x\n",
+            "if(x):\n    pass",
+        ] {
+            assert!(!does_something(text), "{text}");
+        }
+    }
+}

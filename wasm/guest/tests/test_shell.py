@@ -1,0 +1,148 @@
+"""Command lines do what `/bin/sh` does with them."""
+
+from __future__ import annotations
+
+from tests.native import PYTHON, Compared
+
+FILES = {
+    "x.py": "import sys\nprint('x', sys.argv[1:])\nprint('err', file=sys.stderr)\nsys.exit(int(sys.argv[1]) if sys.argv[1:] else 0)",
+    "up.py": "import sys\nsys.stdout.write(sys.stdin.read().upper())",
+    "env.py": "import os\nprint(os.environ.get('A'), os.environ.get('B'))",
+    "where.py": "import os\nprint(os.path.basename(os.getcwd()))",
+    "a.txt": "one two\nthree\n",
+    "b.txt": "four\n",
+    "sub/c.txt": "five",
+    "line.sh": "echo first $1\nfor f in *.txt; do\n  cat $f\ndone\nif test -f a.txt; then echo yes; else echo no; fi\nexit 3\n",
+}
+
+LINES = [
+    "PY x.py",
+    "PY x.py 3",
+    "PY x.py 0 > out.txt 2>&1 && cat out.txt",
+    "PY x.py 2 || echo failed $?",
+    "PY x.py 1 && echo never; echo then",
+    "PY x.py > out.txt; PY x.py >> out.txt 2>/dev/null; cat out.txt",
+    "PY x.py 2>err.txt; cat err.txt",
+    "PY x.py 2>&1 >/dev/null | cat",
+    "PY up.py < a.txt",
+    "echo hello | PY up.py",
+    "cat a.txt b.txt | PY up.py | cat -n",
+    "PY -c 'import sys; print(sys.argv)' 'a b' \"c d\" e\\ f",
+    "A=1 B='x y' PY env.py; PY env.py",
+    "export A=7; B=8; PY env.py",
+    "A=5; export A; unset A; PY env.py",
+    "cd sub && PY ../where.py && pwd | PY -c 'import sys; print(sys.stdin.read().endswith(\"sub\\n\"))'; ls",
+    "(cd sub; PY ../where.py); PY where.py | cat > /dev/null; ls",
+    "echo *.txt sub/* '*.txt' \"*.py\" none*",
+    "for f in a b; do echo $f-${f}; done",
+    "if PY x.py 1 2>/dev/null; then echo a; elif true; then echo b; else echo c; fi",
+    "while false; do echo x; done; echo done",
+    "! true; echo $?; ! false && echo ok",
+    "X=$(echo inner); echo \"$X\" `echo back`",
+    "echo \"$(cat b.txt)\" $HOME ${NOTHING:-default} ${HOME} $# end",
+    "PY - <<'EOF'\nprint('here $HOME')\nEOF",
+    "cat <<END\nhome $HOME\nEND\necho after",
+    "echo one\necho two # comment\n\necho three",
+    "echo a &\nwait; echo b",
+    "{ echo a; echo b; } > o; cat o",
+    "mkdir -p d/e && touch d/e/f && ls d/e && rm -r d && ls d",
+    "mkdir sub 2>/dev/null || echo $?",
+    "cp a.txt e.txt && mv e.txt f.txt && cat f.txt && ls",
+    "cp a.txt b.txt sub && ls sub",
+    "cp sub copy",
+    "cp -r sub copy && ls copy",
+    "rm none; echo $?; rm -f none; echo $?; rm sub",
+    "test -f a.txt && echo file; [ -d sub ] && echo folder; [ a = b ] || echo differ; [ 3 -gt 2 ] && echo more",
+    "test -z '' -a -n x && echo both; [ ! -e none ] && echo none",
+    "printf '%s-%d\\n' a 1 b 2; printf 'x\\ty\\n'; printf '%5.2f|%-4s|\\n' 3.14159 ab",
+    "head -n 1 a.txt; tail -n 1 a.txt; head -1 a.txt b.txt",
+    "wc -l a.txt; wc a.txt b.txt; wc -c < a.txt",
+    "echo -n no newline; echo; basename /a/b.txt .txt; dirname /a/b.txt",
+    "cat none.txt; echo $?",
+    "exit 5; echo never",
+    "sh line.sh arg; echo $?",
+    "false; echo $?; true; echo $?",
+    "set -e; false; echo never",
+    "set -e; false || true; if false; then :; fi; echo on",
+    "echo a > 'name with space'; ls name*; cat name*",
+    "PY -c 'print(1)' | PY -c 'print(int(input()) + 1)' | PY -c 'print(int(input()) + 1)'",
+    "echo x | tee t.txt; cat t.txt",
+    "PY -c 'import sys; sys.exit(4)'; echo $?",
+    "exec PY x.py 6; echo never",
+    "ls none; echo $?",
+    "ls a.txt sub",
+    "eval 'echo a b'; . ./line.sh; echo never",
+    "echo 'single $HOME' \"double \\\"quoted\\\" \\$HOME\"",
+    "echo a; ; echo b",
+    "echo 'unterminated",
+    "echo a &&",
+    "cat < none; echo $?",
+    "echo done > none/file; echo $?",
+    "PY x.py </dev/null",
+    "sleep 0; env A=3 B=4 PY env.py",
+    "true && { false || echo inner; } && echo outer",
+    "V='a  b'; echo $V; echo \"$V\"; W=$V; echo \"$W\"",
+    "echo ~ | PY -c 'import os; print(input() == os.environ[\"HOME\"])'",
+    "PY -c \"print('a')\nprint('b')\"",
+    "PY \\\n  x.py \\\n  0",
+    "nope 2>/dev/null; echo $?",
+    "[ -f none ]; echo $?; test; echo $?",
+    "realpath sub/../a.txt | PY -c 'print(input().endswith(\"/a.txt\"))'",
+    "false | true; echo $?; true | false; echo $?",
+]
+
+
+class CommandLines(Compared):
+    def test_command_lines_do_what_a_shell_does(self):
+        for line in LINES:
+            with self.subTest(line):
+                self.compare([line.replace("PY", PYTHON)], FILES, shell=True)
+
+
+class Others(Compared):
+    def test_what_is_not_understood_is_refused_before_anything_runs(self):
+        for line, words in [
+            ("echo a; case x in x) echo b;; esac", "`case` is not understood here: write it in Python"),
+            ("echo a > made; f() { echo b; }", "functions are not understood"),
+            ("echo $((1 + 2))", "calculate in Python"),
+            ("echo ${HOME%/*}", "is not understood here"),
+            ("echo a; [[ a == a ]]", "`[[` is not understood"),
+        ]:
+            with self.subTest(line):
+                value = self.returns(
+                    "import subprocess, os\n"
+                    f"r = subprocess.run({line!r}, shell=True, capture_output=True, text=True)\n"
+                    "[r.returncode, r.stdout, r.stderr, os.listdir()]"
+                )
+                self.assertEqual((value[0], value[1], value[3]), (2, "", []))
+                self.assertIn(words, value[2])
+
+    def test_missing_programs_are_not_found_and_the_advice_is_said(self):
+        for line, words in [
+            ("soffice --headless --convert-to pdf a.docx", "no office program can run"),
+            ("cd . && git status", "pass files as blobs"),
+            ("curl -s https://a.example | head", "urllib.request"),
+            ("pip install polars -q", "in the place of polars: use pandas"),
+            ("npx something", "no JavaScript"),
+            ("/usr/bin/pdftoppm a.pdf", "pages of a PDF"),
+            ("sudo ls", "leave it out"),
+        ]:
+            with self.subTest(line):
+                value = self.returns(
+                    "import subprocess\n"
+                    f"r = subprocess.run({line!r}, shell=True, capture_output=True, text=True)\n[r.returncode, r.stderr]"
+                )
+                self.assertEqual(value[0], 0 if "|" in line else 127)
+                self.assertRegex(value[1], r"^/bin/sh: 1: \S+: not found \(")
+                self.assertIn(words, value[1])
+
+    def test_an_option_that_a_utility_does_not_know_is_an_error(self):
+        value = self.returns(
+            "import subprocess\nr = subprocess.run('ls --color=never; cat -Z x', shell=True, capture_output=True, text=True)\n"
+            "[r.returncode, r.stderr]"
+        )
+        self.assertEqual(value[0], 2)
+        self.assertIn("ls: unrecognized option '--color=never'; use Python instead", value[1])
+
+
+del Compared  # it has no tests of its own
