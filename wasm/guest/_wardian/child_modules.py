@@ -148,11 +148,8 @@ def _is_alias(name: str, module: Any) -> bool:
 
 
 def _is_unchanged(now: Any, before: dict[str, Any]) -> bool:
-    return (
-        len(now) == len(before)
-        and all(map(_same, now.values(), before.values()))
-        and all(map(_same, now, before))
-    )
+    # The names need no look: another one would be the last, with a value of its own.
+    return len(now) == len(before) and all(map(_same, now.values(), before.values()))
 
 
 def _restore_names(names: dict[str, Any], before: dict[str, Any], new: set[int]) -> None:

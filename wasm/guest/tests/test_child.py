@@ -95,6 +95,10 @@ PROGRAMS: dict[str, str] = {
     "redirected": "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n    print('x')\nprint(len(s.getvalue()))",
     "dir of script": "import sys, os\nprint(os.path.samefile(sys.path[0], os.path.dirname(__file__)))",
     "multiprocessing": "import multiprocessing\nprint(multiprocessing.current_process().name)",
+    "devices": (
+        "import os\ntext = open('/dev/stdin').read()\nwith open('/dev/stdout', 'w') as f: f.write(text + 'dev')\n"
+        "n = os.open('/dev/stderr', os.O_WRONLY)\nos.write(n, b'err')\nos.close(n)"
+    ),
     "isatty": "import sys\nprint(sys.stdin.isatty(), sys.stdout.isatty(), sys.stdout.name, sys.stderr.errors)",
     "streams": "import sys\nprint(sys.stdout.encoding, sys.stdout.fileno(), sys.stdin.fileno(), sys.stderr.fileno())",
     "getpass user": "import os\nprint(os.getpid() != os.getppid())",
