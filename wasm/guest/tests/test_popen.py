@@ -79,6 +79,8 @@ class Children(Sandbox):
             "try: s.stdin.write('late\\n'); s.stdin.flush(); late = 0\n"
             "except BrokenPipeError: late = 1\n"
             "with Popen([py, '-c', 'print(6)'], stdout=PIPE) as t: six = t.stdout.read()\n"
+            "w = Popen([py, '-c', 'import os; print(os.getpid(), os.getppid())'], stdout=PIPE, text=True)\n"
+            "assert w.communicate()[0].split() == [str(w.pid), str(os.getpid())]\n"
             "u = Popen([py, '-c', 'print(1)'], stdout=PIPE)\n"
             "v = Popen(echo, stdin=u.stdout, stdout=PIPE)\n"
             "[first, lines, p.returncode, out[0].decode(), len(polls), r.stdout.read(), line, late, six.decode(),\n"
