@@ -89,6 +89,13 @@ class Modules:
         self._before: dict[str, Any] = dict(_modules)
         self._names: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._classes: list[tuple[type, dict[str, Any]]] = []
+        try:
+            self._note()
+        except BaseException:
+            _modules.update(self._before)
+            raise
+
+    def _note(self) -> None:
         for name, module in self._before.items():
             if not is_library(name, module):
                 del _modules[name]

@@ -223,7 +223,7 @@ def signal_handlers() -> PutBack:
 
     def put_back() -> None:
         for number, handler in before.items():
-            is_put_back = handler is not None and number != timers.ALARM
+            is_put_back = handler is not None and number not in (signals.INTERRUPT, timers.ALARM)
             if is_put_back and _handler_of(number) is not handler:
                 signals.set_handler(number, handler)
 
@@ -335,7 +335,9 @@ class ExitHandlers:
             function, args, named = self._calls.pop()
             try:
                 function(*args, **named)
-            except Exception as error:
+            except threads.Unwinds:
+                raise
+            except BaseException as error:
                 trace = error.__traceback__
                 error = error.with_traceback(trace.tb_next if trace else None)
                 stream = sys.stderr

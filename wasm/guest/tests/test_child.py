@@ -33,6 +33,7 @@ PROGRAMS: dict[str, str] = {
     "low exit flushed": "import os, sys\nprint('kept', flush=True)\ntry:\n    os._exit(6)\nfinally:\n    pass",
     "at exit": "import atexit\natexit.register(print, 'bye', 1)\natexit.register(print, 'first')\nprint('main')",
     "failing at exit": "import atexit, sys\n@atexit.register\ndef f():\n    print('in exit')\nsys.exit(2)",
+    "exit at exit": "import atexit, sys\n@atexit.register\ndef last(): print('last')\natexit.register(lambda: print('b'))\nsys.exit(2)",
     "destructor": "class A:\n    def __del__(self): print('gone')\na = A()\nprint('end')",
     "unclosed file": "f = open('left.txt', 'w')\nf.write('content')\nprint(open('left.txt').read() == '')",
     "logging": "import logging\nlogging.warning('careful')\nlogging.basicConfig(level=10)\nlogging.debug('d')",

@@ -115,6 +115,10 @@ class Children(Sandbox):
             "except subprocess.TimeoutExpired: found.append('shell')\n"
             "try: run([py, '-c', 'while True:\\n try: sum(range(99))\\n except: pass'], timeout=0.1)\n"
             "except subprocess.TimeoutExpired: found.append('stubborn')\n"
+            "for limit in (0, 0.0001, 0.002, 0.005, 0.01):\n"
+            "    try: run([py, '-c', 'while True: sum(range(99))'], timeout=limit)\n"
+            "    except subprocess.TimeoutExpired: pass\n"
+            "    else: found.append('not in time')\n"
             "found.append(run([py, '-c', 'print(3)'], timeout=5, stdout=PIPE).stdout.decode())\n"
             "found",
             [[0.1, "1\n", None], [-9, "1\n"], "shell", "stubborn", "3\n"],
@@ -134,6 +138,18 @@ class Children(Sandbox):
             "signal.signal(signal.SIGALRM, signal.SIG_DFL)\n"
             "[found, own.returncode, back]",
             ["late", 7, True],
+        )
+
+    def test_an_interruption_is_for_both_and_a_signal_to_oneself_is_not(self):
+        self.check(
+            "import posix\n"
+            "own = run([py, '-c', 'import signal; signal.raise_signal(signal.SIGINT)'], stderr=DEVNULL).returncode\n"
+            "code = 'import posix\\nposix.kill(posix.getpid(), 2)\\nsum(range(100))\\nopen(\"never\", \"w\")'\n"
+            "try: run([py, '-c', code], stderr=DEVNULL); found = 'nothing'\n"
+            "except KeyboardInterrupt: found = 'both'\n"
+            "back = signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+            "[own, found, back, os.path.exists('never'), run([py, '-c', 'exit(3)']).returncode]",
+            [-2, "both", True, False, 3],
         )
 
     def test_functions_of_os_start_children(self):
