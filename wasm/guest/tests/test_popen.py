@@ -102,6 +102,16 @@ class Children(Sandbox):
         self.check("Popen([py, '-c', 'open(\"late\", \"w\").write(\"x\")'])\nNone", None)
         self.assertEqual(open("late").read(), "x")
 
+    def test_a_child_in_its_turn_belongs_to_the_main_thread(self):
+        self.check(
+            "import threading\nfrom _wardian import threads\n"
+            "lock, found = threading.RLock(), []\n"
+            "def start():\n"
+            "    with lock: found.append(threading.current_thread() is threading.main_thread())\n"
+            "threads.queue_child(start, False); time.sleep(0.001)\nfound",
+            [True],
+        )
+
     def test_a_time_limit_ends_a_child(self):
         self.check(
             "loop = 'import time\\nprint(1, flush=True)\\ntry:\\n  while True: sum(range(1000))\\nexcept Exception: pass'\n"
