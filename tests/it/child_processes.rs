@@ -54,9 +54,9 @@ fn a_skill_starts_its_own_scripts() {
         "left": "line 0\nline 1\nline 2\n",
         "loaded": false,
     });
-    let output = output(&result);
+    let found = output(&result);
     for (member, value) in expected.as_object().unwrap() {
-        assert_eq!(output[member], *value, "{member}: {result:#}");
+        assert_eq!(found[member], *value, "{member}: {result:#}");
     }
 }
 
