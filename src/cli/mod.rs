@@ -28,7 +28,7 @@ use crate::cli::commands::serve::listen;
 use crate::cli::commands::serve::reload::ConfigSource;
 use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::{
-    check_skills, deps, list_skills, new_skill, publish, skills_lock,
+    check_skills, deps, list_skills, new_skill, publish, skills_lock, sources,
 };
 use crate::cli::commands::{
     blobs, conformance, doctor, engine, kernel, keys, licenses, man, mcp, repl, runs, secrets,
@@ -144,6 +144,16 @@ fn with_config(
         Command::Skills(SkillsCommand::Lock { file, json }) => {
             skills_lock::lock_skills(&config, &file, json)
         }
+        Command::Skills(SkillsCommand::Add(args)) => {
+            sources::add(&config, &args, source.surroundings.source_token())
+        }
+        Command::Skills(SkillsCommand::Update(args)) => {
+            sources::update(&config, &args, source.surroundings.source_token())
+        }
+        Command::Skills(SkillsCommand::Outdated(args)) => {
+            sources::outdated(&config, &args, source.surroundings.source_token())
+        }
+        Command::Skills(SkillsCommand::Remove(args)) => sources::remove(&config, &args),
         Command::Skills(SkillsCommand::Deps(command)) => deps::deps(&config, &command),
         Command::Skills(SkillsCommand::List { namespace, tenant, json }) => {
             list_skills::list(&config, namespace.as_deref(), tenant.as_deref(), json)
