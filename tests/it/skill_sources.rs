@@ -64,10 +64,15 @@ impl Servers {
         work
     }
 
-    /// Commits everything, and puts it where it is served. Returns the commit.
+    /// Commits everything, and serves it. Returns the commit.
     fn commit(&self, work: &Path, can_filter: bool) -> String {
         git(work, &["add", "--all"]);
         git(work, &["commit", "--quiet", "--message", "next"]);
+        self.serve(work, can_filter)
+    }
+
+    /// Puts the last commit where it is served.
+    fn serve(&self, work: &Path, can_filter: bool) -> String {
         let bare = self.folder.path().join("git/skills.git");
         fs::remove_dir_all(&bare).ok();
         fs::create_dir_all(bare.parent().unwrap()).unwrap();
@@ -139,6 +144,10 @@ impl User {
         self.place.folder().join(path)
     }
 
+    fn has(&self, path: &str) -> bool {
+        self.at(path).symlink_metadata().is_ok()
+    }
+
     /// Names of what is in the folder of skills, hidden ones too.
     fn installed(&self) -> Vec<String> {
         let Ok(found) = fs::read_dir(self.at("skills")) else { return Vec::new() };
@@ -191,36 +200,39 @@ fn a_repository_is_listed_installed_pinned_updated_and_removed() {
         let wanted =
             [first.as_str(), "name = \"pdf\"", "folder = \"skills/pdf\"", &source, "digest = \""];
         assert!(contained(&lock, wanted).is_empty(), "{lock}");
-        user.skills(&["outdated"]).with(0);
+        user.skills(&["outdated", "--allow-private"]).with(0);
         // What is served is what was pinned.
         let exec = ["--skills", "skills", "skills", "list", "--json"];
         assert!(user.place.run(&exec).with(0).stdout.contains("\"pdf\""));
 
-        write(&work.join("skills/pdf/SKILL.md"), document("pdf", "second"));
-        write(&work.join("skills/pdf/new.md"), "new");
-        fs::remove_file(work.join("skills/pdf/scripts/fill.py")).unwrap();
-        let second = servers.commit(&work, can_filter);
-        let old = user.skills(&["outdated", "--allow-private", "--json"]).with(1).json();
-        let changes = &old["outdated"][0]["changes"];
-        assert_eq!(changes["files"]["added"], json!(["new.md"]), "{old}");
-        assert_eq!(changes["files"]["changed"], json!(["SKILL.md"]));
-        assert_eq!(changes["files"]["removed"], json!(["scripts/fill.py"]));
-        assert_eq!(changes["permissions"], json!(["no longer wants package pypdf"]));
-        let refused = user.skills(&["update", "--allow-private"]).with(1);
-        assert!(refused.stdout.contains("changed SKILL.md"), "{}", refused.stdout);
-        assert_eq!(user.read("skills/pdf/SKILL.md"), document("pdf", "first"));
-        user.skills(&["update", "--allow-private", "--yes"]).with(0);
-        assert_eq!(user.read("skills/pdf/SKILL.md"), document("pdf", "second"));
-        assert!(
-            !user.at("skills/pdf/scripts").exists() && user.read("skills.lock").contains(&second)
-        );
-        user.skills(&["outdated", "--allow-private"]).with(0);
+        updated(&servers, &work, &user, can_filter);
 
         user.skills(&["remove", "pdf"]).with(0);
         assert_eq!(user.installed(), [""; 0]);
         assert!(!user.read("skills.lock").contains("pdf"));
         user.skills(&["remove", "pdf"]).with(2);
     }
+}
+
+/// A second commit is shown as a change, refused without a word, and installed with one.
+fn updated(servers: &Servers, work: &Path, user: &User, can_filter: bool) {
+    write(&work.join("skills/pdf/SKILL.md"), document("pdf", "second"));
+    write(&work.join("skills/pdf/new.md"), "new");
+    fs::remove_file(work.join("skills/pdf/scripts/fill.py")).unwrap();
+    let second = servers.commit(work, can_filter);
+    let old = user.skills(&["outdated", "--allow-private", "--json"]).with(1).json();
+    let changes = &old["outdated"][0]["changes"];
+    assert_eq!(changes["files"]["added"], json!(["new.md"]), "{old}");
+    assert_eq!(changes["files"]["changed"], json!(["SKILL.md"]));
+    assert_eq!(changes["files"]["removed"], json!(["scripts/fill.py"]));
+    assert_eq!(changes["permissions"], json!(["no longer wants package pypdf"]));
+    let refused = user.skills(&["update", "--allow-private"]).with(1);
+    assert!(refused.stdout.contains("changed SKILL.md"), "{}", refused.stdout);
+    assert_eq!(user.read("skills/pdf/SKILL.md"), document("pdf", "first"));
+    user.skills(&["update", "--allow-private", "--yes"]).with(0);
+    assert_eq!(user.read("skills/pdf/SKILL.md"), document("pdf", "second"));
+    assert!(!user.has("skills/pdf/scripts") && user.read("skills.lock").contains(&second));
+    user.skills(&["outdated", "--allow-private"]).with(0);
 }
 
 #[test]
@@ -312,18 +324,18 @@ fn what_does_not_belong_to_a_skill_is_named_or_refused() {
     let entry = format!("160000,{head},skills/pdf/module");
     git(&work, &["update-index", "--add", "--cacheinfo", &entry]);
     git(&work, &["commit", "--quiet", "--message", "a submodule"]);
-    write(&work.join("x"), "x");
-    servers.commit(&work, true);
+    servers.serve(&work, true);
     let source = servers.url("git/skills.git");
     let user = User::new();
     let added = user.add(&source, &["--skill", "pdf", "--yes"]).with(0);
     let told = [
+        "`skills/pdf/module` is a submodule: its files were not fetched",
         "`skills/pdf/link.md` is a link: it was left out",
         "`skills/pdf/big.bin` is a pointer of Git LFS",
         "1 hidden or generated files were left out",
     ];
     assert!(contained(&added.stderr, told).is_empty(), "{}", added.stderr);
-    assert!(!user.at("skills/pdf/link.md").exists() && !user.at("skills/pdf/.env").exists());
+    assert!(!user.has("skills/pdf/link.md") && !user.has("skills/pdf/.env"));
     // A link that leads out is refused if it is in a skill.
     std::os::unix::fs::symlink("../../../x", work.join("skills/docx/out")).unwrap();
     servers.commit(&work, true);
@@ -413,7 +425,7 @@ fn archives_are_installed_by_path_and_url_and_hostile_ones_are_not() {
         (user.installed(), user.read("skills.lock")),
         (vec!["docx".into(), "pdf".into()], before)
     );
-    assert!(!user.at("evil").exists() && !user.at("skills/evil").exists());
+    assert!(!user.has("evil") && !user.has("skills/evil"));
     // One that is not valid does not keep the others away.
     let two = zipped(&[("pdf/SKILL.md", &pdf), ("bad/SKILL.md", "no frontmatter")]);
     user.place.file("two.zip", two);

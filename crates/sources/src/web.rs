@@ -15,11 +15,13 @@ use std::time::{Duration, Instant};
 use bytes::{Buf as _, Bytes};
 use ipnet::IpNet;
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use crate::error::{SourceError, shown};
 use crate::web_url::{Credentials, WebUrl};
 use wardian_egress::Egress;
 use wardian_egress::config::{EgressConfig, NetworkLimits};
+use wardian_egress::error::{NetworkError, errno};
 use wardian_egress::own_request::{OwnRequest, OwnResponse};
 use wardian_egress::policy::RunPolicy;
 use wardian_egress::world::resolver::SystemResolver;
@@ -32,6 +34,9 @@ const MAX_RECEIVED: u64 = 512 << 20;
 
 /// Time that all requests of one command may take.
 const PATIENCE: Duration = Duration::from_mins(10);
+
+/// Time without a byte after which a source is given up.
+const STALLED: Duration = Duration::from_mins(1);
 
 /// Redirects of one request.
 const MAX_REDIRECTS: usize = 5;
@@ -208,10 +213,28 @@ impl Web {
         };
         let (policy, tenant) = (RunPolicy::of_operator(vec![pattern]), TenantId::local());
         let sending = egress.send_own(&tenant, policy, limits, own);
-        let response = self.runtime.block_on(Box::pin(sending));
-        let response =
-            response.map_err(|cause| SourceError::Network { url: url.named(), cause })?;
+        let limited = async { timeout(left, Box::pin(sending)).await };
+        let response = self.runtime.block_on(limited).map_err(|_elapsed| SourceError::Server {
+            url: url.named(),
+            problem: "took too long".to_owned(),
+        })?;
+        let response = response.map_err(|cause| self.refusal(url, cause, is_named))?;
         Ok(WebResponse { web: self, response, url: url.clone(), piece: Bytes::new() })
+    }
+}
+
+impl Web {
+    /// A failed request, with the way out if the address is the reason.
+    fn refusal(&self, url: &WebUrl, cause: NetworkError, is_named: bool) -> SourceError {
+        let may_help = is_named && self.private.is_none() && cause.errno() == errno::EACCES;
+        let url = url.named();
+        match may_help {
+            true => SourceError::Server {
+                url,
+                problem: format!("{cause}, and so does `--allow-private` for this command"),
+            },
+            false => SourceError::Network { url, cause },
+        }
     }
 }
 
@@ -284,11 +307,12 @@ impl WebResponse<'_> {
 impl Read for WebResponse<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.piece.is_empty() {
-            if Instant::now() >= self.web.deadline {
-                return Err(io::Error::other("the source took too long"));
-            }
-            let piece = self.web.runtime.block_on(self.response.piece());
-            let piece = piece.map_err(io::Error::other)?;
+            let left = self.web.deadline.saturating_duration_since(Instant::now());
+            let response = &mut self.response;
+            let next = async { timeout(left.min(STALLED), response.piece()).await };
+            let piece = self.web.runtime.block_on(next);
+            let late = |_elapsed| io::Error::other("the source took too long");
+            let piece = piece.map_err(late)?.map_err(io::Error::other)?;
             let Some(piece) = piece else { return Ok(0) };
             let size = u64::try_from(piece.len()).unwrap_or(u64::MAX);
             let left = self.web.left.get().checked_sub(size);

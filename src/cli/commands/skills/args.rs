@@ -43,7 +43,7 @@ pub(crate) enum SkillsCommand {
     },
     /// Install skills from a repository, a package, an archive, a registry or a folder.
     #[command(after_help = ADD)]
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     /// Remove skills that `wardian skills add` has installed.
     #[command(after_help = REMOVE)]
     Remove(RemoveArgs),

@@ -12,7 +12,9 @@ use crate::cli::commands::skills::skills_lock::{LockedSkill, Origin, entries_in}
 use crate::cli::commands::skills::sources::args::AddArgs;
 use crate::cli::commands::skills::sources::candidate::{Candidate, Grants, name_of, stage};
 use crate::cli::commands::skills::sources::place::Place;
-use crate::cli::commands::skills::sources::plan::{Item, Step, agree, carry_out, compare, show};
+use crate::cli::commands::skills::sources::plan::{
+    Item, Step, agree, carry_out, compare, show, tell_notes,
+};
 use crate::cli::commands::skills::sources::reach::{Order, Reach, Revision, of_source, order_of};
 use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::exit_code::Exit;
@@ -81,6 +83,7 @@ fn finish(
     if !args.json {
         show(&items);
     }
+    tell_notes(&items);
     let changes = items.iter().filter(|item| item.shown.step != Step::Nothing).count();
     if changes > 0 {
         let dir = shown(&place.dir.display().to_string());

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::assembly::is_bundled;
 use crate::cli::commands::skills::skills_lock::Origin;
 use crate::cli::commands::skills::sources::files::{FileDigests, files_now};
 use crate::cli::failed::Failed;
@@ -91,6 +92,9 @@ pub(super) fn stage(
         }
     }
     let mut notes = Vec::new();
+    if is_bundled(name.as_str()) {
+        notes.push(format!("`{name}` replaces the bundled skill of that name"));
+    }
     if hidden > 0 {
         notes.push(format!("`{name}`: {hidden} hidden or generated files were left out"));
     }

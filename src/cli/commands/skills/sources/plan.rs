@@ -168,6 +168,13 @@ fn locked(candidate: &Candidate) -> LockedSkill {
     }
 }
 
+/// Tells what should be known about the skills of a plan before it is agreed to.
+pub(super) fn tell_notes(items: &[Item]) {
+    for line in items.iter().flat_map(|item| &item.candidate.notes) {
+        note(&format!("note: {}", shown(line)));
+    }
+}
+
 /// Shows a plan to people.
 pub(super) fn show(items: &[Item]) {
     for Item { shown: one, .. } in items {
@@ -233,7 +240,6 @@ pub(super) fn carry_out(place: &mut Place, items: Vec<Item>) -> Result<Vec<Plann
             }
             Step::Install | Step::Replace => put(place, &candidate)?,
         }
-        candidate.notes.iter().for_each(|line| note(&format!("note: {}", self::shown(line))));
         done.push(shown);
     }
     Ok(done)

@@ -7,7 +7,9 @@ use crate::cli::commands::skills::skills_lock::Origin;
 use crate::cli::commands::skills::sources::args::{OutdatedArgs, ReachArgs, UpdateArgs};
 use crate::cli::commands::skills::sources::candidate::{Grants, name_of, stage};
 use crate::cli::commands::skills::sources::place::Place;
-use crate::cli::commands::skills::sources::plan::{Item, Step, agree, carry_out, compare, show};
+use crate::cli::commands::skills::sources::plan::{
+    Item, Step, agree, carry_out, compare, show, tell_notes,
+};
 use crate::cli::commands::skills::sources::reach::{Reach, Revision, of_source, order_of};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -139,6 +141,7 @@ pub(crate) fn update(
     if !args.json {
         show(&items);
     }
+    tell_notes(&items);
     let count = items.len();
     if count > 0 {
         let noun = if count == 1 { "this skill" } else { "these skills" };
