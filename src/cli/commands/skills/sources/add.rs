@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::json;
@@ -71,13 +71,13 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
         })?;
     }
     told(&left_out, &reach, &wanted);
-    finish(&mut place, items, left_out, args)
+    finish(&mut place, items, &left_out, args)
 }
 
 fn finish(
     place: &mut Place,
     items: Vec<Item>,
-    left_out: Vec<LeftOut>,
+    left_out: &[LeftOut],
     args: &AddArgs,
 ) -> Result<Exit, Failed> {
     if !args.json {
@@ -174,7 +174,7 @@ fn absolute(mut source: Source) -> Result<Source, Failed> {
 
 /// What a lock lists.
 fn of_lock(
-    path: &PathBuf,
+    path: &Path,
     args: &AddArgs,
     left_out: &mut Vec<LeftOut>,
 ) -> Result<Vec<Wanted>, Failed> {

@@ -17,7 +17,7 @@ pub(crate) struct ReachArgs {
     /// Let the host that the source names have a private address.
     #[arg(long)]
     pub(crate) allow_private: bool,
-    /// Registry of packages of npm [default: https://registry.npmjs.org].
+    /// Registry of packages of npm [default: `https://registry.npmjs.org`].
     #[arg(long, value_name = "URL")]
     pub(crate) npm_registry: Option<String>,
 }

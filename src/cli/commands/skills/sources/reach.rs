@@ -143,6 +143,7 @@ fn read_token(path: &Path) -> Result<Zeroizing<String>, Failed> {
 }
 
 /// A source that cannot be used was named wrongly, or is somebody else's fault.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
 pub(super) fn of_source(error: SourceError) -> Failed {
     Failed::named("the source", &error).harmless()
 }
