@@ -245,11 +245,12 @@ fn branches_tags_commits_folders_and_the_older_protocol_are_understood() {
     git(&work, &["checkout", "--quiet", "-b", "feature/x"]);
     write(&work.join("skills/pdf/SKILL.md"), document("pdf", "of the branch"));
     let second = servers.commit(&work, true);
+    let by_commit = format!("git/skills.git#{second}");
     for (path, text, commit) in [
         ("git/skills.git#v1", "first", &first),
         ("git/skills.git#main", "first", &first),
         ("git/skills.git#feature/x", "of the branch", &second),
-        (&format!("git/skills.git#{second}"), "of the branch", &second),
+        (by_commit.as_str(), "of the branch", &second),
         ("old/git/skills.git#v1", "first", &first),
         ("old/git/skills.git#feature/x", "of the branch", &second),
         ("here/git/skills.git#v1", "first", &first),
