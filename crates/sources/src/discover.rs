@@ -34,6 +34,10 @@ pub(crate) fn skill_folders(
             folders.insert(folder.to_owned());
         }
     }
+    let too_many = || SourceError::TooLarge(format!("more than {MAX_SKILLS} skills"));
+    if folders.len() > MAX_SKILLS * 5 {
+        return Err(too_many());
+    }
     // Sorted, so a folder comes before those in it.
     let mut found: Vec<String> = Vec::new();
     for folder in folders {
@@ -47,7 +51,7 @@ pub(crate) fn skill_folders(
         }
     }
     if found.len() > MAX_SKILLS {
-        return Err(SourceError::TooLarge(format!("more than {MAX_SKILLS} skills")));
+        return Err(too_many());
     }
     Ok(found)
 }

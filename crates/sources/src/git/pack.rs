@@ -20,10 +20,13 @@ const MAX_OBJECTS: u32 = 500_000;
 
 /// Most bytes of one object, and of all.
 const MAX_OBJECT: u64 = 64 << 20;
-const MAX_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 
 /// Longest chain of differences, as git itself has it.
 const MAX_CHAIN: usize = 4_095;
+
+/// Steps from differences to their bases, of all of them. Packs that are made to be slow need many more.
+const MAX_STEPS: usize = 16_000_000;
 
 /// What an object is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,7 +143,7 @@ pub(super) fn read_pack(
     }
     // The checksum of the pack. Objects are known by their own hashes.
     io::copy(&mut pack, &mut io::sink()).map_err(damaged)?;
-    Resolving { entries, ids: HashMap::new(), hash, objects }.all(&order)
+    Resolving { entries, ids: HashMap::new(), hash, objects, steps_left: MAX_STEPS }.all(&order)
 }
 
 /// Counts the bytes that were taken.
@@ -249,6 +252,7 @@ struct Resolving<'o> {
     ids: HashMap<u64, ObjectId>,
     hash: HashKind,
     objects: &'o mut Objects,
+    steps_left: usize,
 }
 
 impl Resolving<'_> {
@@ -292,6 +296,8 @@ impl Resolving<'_> {
             }
             chain.push(*base);
         }
+        let left = self.steps_left.checked_sub(chain.len());
+        self.steps_left = left.ok_or_else(too_large)?;
         for offset in chain.into_iter().rev() {
             let Some(Entry::Difference { base, .. }) = self.entries.get(&offset) else { continue };
             let id = match base {
