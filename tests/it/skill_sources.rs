@@ -272,14 +272,40 @@ fn branches_tags_commits_folders_and_the_older_protocol_are_understood() {
         let ended = user.add(&format!("git+{}", servers.url(path)), &["--list"]).with(2);
         assert!(ended.stderr.contains(told), "{path}: {}", ended.stderr);
     }
-    // A name that leads into the machine is refused without the user's word.
-    let source = servers.url("git/skills.git");
-    let private = user.skills(&["add", &source, "--list"]).with(2);
-    assert!(private.stderr.contains("not public"), "{}", private.stderr);
 }
 
 #[test]
-fn private_repositories_get_a_token_that_nothing_keeps() {
+fn named_private_only_hosts_are_reached() {
+    let servers = Servers::start();
+    let work = servers.repository();
+    two_skills(&work);
+    servers.commit(&work, true);
+    let user = User::new();
+    // Without the user's word, none is.
+    let source = servers.url("git/skills.git");
+    let private = user.skills(&["add", &source, "--list"]).with(2);
+    let told = ["not public", "--allow-private"];
+    assert!(contained(&private.stderr, told).is_empty(), "{}", private.stderr);
+    assert_eq!(servers.log(), "");
+    // With it, a server cannot name another one.
+    let other = servers.url("files/x.tgz").replace("localhost", "localhost.localdomain");
+    let document = json!({
+        "name": "x", "dist-tags": {"latest": "1.0.0"},
+        "versions": {"1.0.0": {"dist": {"tarball": other, "integrity": "sha512-AAAA"}}},
+    });
+    servers.file("npm/x/document.json", document.to_string());
+    servers.file("files/x.tgz", "x");
+    let registry = servers.url("npm");
+    user.add("npm:x", &["--npm-registry", &registry, "--yes"]).with(2);
+    assert!(
+        servers.log().contains("/npm/x") && !servers.log().contains("x.tgz"),
+        "{}",
+        servers.log()
+    );
+}
+
+#[test]
+fn credentials_stay_with_the_host_that_they_are_for() {
     let servers = Servers::start();
     let work = servers.repository();
     two_skills(&work);
@@ -482,7 +508,7 @@ fn stored(servers: &Servers, content: &[u8], kind: &str, title: Option<&str>) ->
 }
 
 #[test]
-fn artifacts_of_a_registry_are_installed_by_tag_and_digest() {
+fn digests_first_then_artifacts_of_a_registry_are_unpacked() {
     let servers = Servers::start();
     let archive = tarred(&[("pdf/SKILL.md", &document("pdf", "x"))]);
     let layers = [

@@ -128,7 +128,7 @@ fn hostile_zips_are_refused() {
 }
 
 #[test]
-fn bombs_are_stopped_before_they_expand() {
+fn bounded_archives_stop_bombs_before_they_expand() {
     let zeros = "\0".repeat(40 << 20);
     let tar = tarred(&[(EntryType::Regular, "a", &zeros)]);
     let bombs = [gzipped(&tar), zipped(&[("a", zeros.as_bytes())])];
