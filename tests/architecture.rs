@@ -108,6 +108,9 @@ const FENCES: &[(&str, &[&str])] = &[
     ("image_webp::", &["sandbox/codecs/"]),
     ("brotli_decompressor::", &["sandbox/codecs/"]),
     ("lz4_flex::", &["sandbox/codecs/", "sandbox/session/pages/frame.rs"]),
+    ("gix_hash::", &["sources/git/", "sources/npm.rs"]),
+    ("gix_packetline::", &["sources/git/wire.rs"]),
+    ("ruzstd::", &["sources/archive.rs", "sources/tests/"]),
     ("strsim::", &["formats/skill/similar.rs"]),
     ("rustyline::", &["program/cli/commands/repl/terminal.rs"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`. The store of

@@ -81,6 +81,7 @@ mod session_memory;
 mod session_results;
 mod sessions;
 mod shares;
+mod skill_sources;
 mod skill_tests;
 mod skills_as_tools;
 mod skills_lock;

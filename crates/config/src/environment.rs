@@ -20,6 +20,9 @@ const OF_PROGRAMS: [&str; 8] =
 /// The variable with the key that commands send to a server. It is not a setting, and never shown.
 pub(crate) const API_KEY_VARIABLE: &str = "WARDIAN_API_KEY";
 
+/// The variable with the token for private sources of skills.
+pub(crate) const SOURCE_TOKEN_VARIABLE: &str = "WARDIAN_SOURCE_TOKEN";
+
 /// The process's environment and arguments, read once.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
@@ -86,6 +89,12 @@ impl Surroundings {
     #[must_use]
     pub fn api_key(&self) -> Option<&str> {
         self.variable(API_KEY_VARIABLE)
+    }
+
+    /// The token that commands send to private sources of skills.
+    #[must_use]
+    pub fn source_token(&self) -> Option<&str> {
+        self.variable(SOURCE_TOKEN_VARIABLE)
     }
 
     /// Makes `path` absolute. An empty path stays empty: it means that none is set.

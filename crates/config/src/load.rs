@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use toml::Table;
 
-use crate::environment::{API_KEY_VARIABLE, Surroundings};
+use crate::environment::{API_KEY_VARIABLE, SOURCE_TOKEN_VARIABLE, Surroundings};
 use crate::error::ConfigError;
 use crate::reader::{FilePlaces, Layers, Reader};
 use crate::schema;
@@ -42,7 +42,10 @@ impl Config {
             .variables
             .iter()
             .filter(|(name, _)| {
-                name != FILE_VARIABLE && name != API_KEY_VARIABLE && !is_service_link(name)
+                name != FILE_VARIABLE
+                    && name != API_KEY_VARIABLE
+                    && name != SOURCE_TOKEN_VARIABLE
+                    && !is_service_link(name)
             })
             .cloned()
             .collect();

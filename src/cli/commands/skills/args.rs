@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use crate::cli::commands::skills::sources::args::{
+    ADD, AddArgs, OUTDATED, OutdatedArgs, REMOVE, RemoveArgs, UPDATE, UpdateArgs,
+};
 use crate::cli::examples;
 use crate::cli::server_option::ServerOption;
 
@@ -38,6 +41,18 @@ pub(crate) enum SkillsCommand {
         #[arg(long, conflicts_with = "file")]
         json: bool,
     },
+    /// Install skills from a repository, a package, an archive, a registry or a folder.
+    #[command(after_help = ADD)]
+    Add(Box<AddArgs>),
+    /// Remove skills that `wardian skills add` has installed.
+    #[command(after_help = REMOVE)]
+    Remove(RemoveArgs),
+    /// Show which installed skills have changed at their source.
+    #[command(after_help = OUTDATED)]
+    Outdated(OutdatedArgs),
+    /// Install what has changed at the source of installed skills.
+    #[command(after_help = UPDATE)]
+    Update(UpdateArgs),
     /// Check skills for mistakes.
     #[command(after_help = examples::CHECK)]
     Check {

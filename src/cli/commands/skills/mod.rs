@@ -8,3 +8,4 @@ pub(crate) mod list_skills;
 pub(crate) mod new_skill;
 pub(crate) mod publish;
 pub(crate) mod skills_lock;
+pub(crate) mod sources;

@@ -13,7 +13,7 @@ use crate::assembly::{self, is_bundled};
 use crate::cli::commands::whole_file::write_whole;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::terminal::output::{print_json, print_line, shown};
+use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use wardian_config::Config;
 use wardian_skills::registry::index::Index;
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
@@ -45,10 +45,37 @@ struct WrittenLock {
 /// One skill of a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LockedSkill {
-    name: SkillName,
-    version: SkillVersion,
-    digest: Digest,
+pub(super) struct LockedSkill {
+    pub(super) name: SkillName,
+    pub(super) version: SkillVersion,
+    pub(super) digest: Digest,
+    /// Where `wardian skills add` got it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) origin: Option<Origin>,
+}
+
+/// Where a skill was got from, without credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Origin {
+    pub(super) source: String,
+    /// The branch, tag or version that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<String>,
+    /// The commit, or the version and the digest, that it meant.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) revision: String,
+    /// The folder of the skill in the source.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) folder: String,
+    /// The registry of a package of npm, if it is not the public one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) registry: Option<String>,
+    /// What the operator has granted to a skill that states nothing itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) granted_network: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) granted_secrets: Vec<String>,
 }
 
 /// The skills that a command may use.
@@ -73,9 +100,8 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
              skill"
         ))
     })?;
-    let lock = WrittenLock { format: FORMAT, skill: skills.into_values().collect() };
-    let text = toml::to_string(&lock).map_err(|fault| Failed::at("write the lock", &fault))?;
-    write_whole(path, format!("{HEAD}{text}").as_bytes())?;
+    let skills = with_origins(skills, path);
+    let lock = write_lock(path, skills)?;
     if as_json {
         print_json(&lock);
     } else {
@@ -86,6 +112,56 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
     Ok(Exit::Done)
 }
 
+/// The skills with the origins that the lock at `path` has of them. Origins that go are told.
+fn with_origins(
+    mut skills: BTreeMap<SkillName, LockedSkill>,
+    path: &Path,
+) -> BTreeMap<SkillName, LockedSkill> {
+    // A lock that cannot be read is written anew.
+    for (name, locked) in read_entries(path).unwrap_or_default() {
+        let Some(origin) = locked.origin else { continue };
+        match skills.get_mut(&name) {
+            Some(skill) => skill.origin = Some(origin),
+            None => note(&format!(
+                "`{name}` is not served, so it is no longer in the lock; it came from {}",
+                shown(&origin.source)
+            )),
+        }
+    }
+    skills
+}
+
+fn write_lock(
+    path: &Path,
+    skills: BTreeMap<SkillName, LockedSkill>,
+) -> Result<WrittenLock, Failed> {
+    let lock = WrittenLock { format: FORMAT, skill: skills.into_values().collect() };
+    let text = toml::to_string(&lock).map_err(|fault| Failed::at("write the lock", &fault))?;
+    write_whole(path, format!("{HEAD}{text}").as_bytes())?;
+    Ok(lock)
+}
+
+/// The skills of the lock at `path`; none if there is no such file.
+pub(super) fn read_entries(path: &Path) -> Result<BTreeMap<SkillName, LockedSkill>, Failed> {
+    match path.try_exists() {
+        Ok(false) => Ok(BTreeMap::new()),
+        _ => Ok(SkillsLock::read(path)?.skills),
+    }
+}
+
+/// Writes the lock at `path`, sorted.
+pub(super) fn write_entries(
+    path: &Path,
+    skills: &BTreeMap<SkillName, LockedSkill>,
+) -> Result<(), Failed> {
+    write_lock(path, skills.clone()).map(drop)
+}
+
+/// The skills of a text that may be a lock of Wardian.
+pub(super) fn entries_in(text: &str) -> Result<BTreeMap<SkillName, LockedSkill>, String> {
+    parse(text)
+}
+
 /// The skills of an index that are not part of the program.
 fn skills_of(index: &Index) -> Vec<LockedSkill> {
     let is_own = |name: &SkillName| !is_bundled(name.as_str()) || index.replaced().contains(name);
@@ -94,6 +170,7 @@ fn skills_of(index: &Index) -> Vec<LockedSkill> {
         name: skill.name().clone(),
         version: skill.version().clone(),
         digest: skill.digest(),
+        origin: None,
     });
     locked.collect()
 }

@@ -54,6 +54,20 @@ impl UrlPattern {
     ///
     /// The problem and a correction.
     pub fn parse(text: &str) -> Result<Self, InvalidPattern> {
+        let pattern = Self::parse_host_of_machine(text)?;
+        if !pattern.host.contains('.') {
+            return Err(invalid("must have a host with a domain, such as `api.acme.com`"));
+        }
+        Ok(pattern)
+    }
+
+    /// As [`parse`](Self::parse), for a host that the machine's own user names: it may be a name of the machine or of
+    /// its network, such as `localhost`.
+    ///
+    /// # Errors
+    ///
+    /// The problem and a correction.
+    pub fn parse_host_of_machine(text: &str) -> Result<Self, InvalidPattern> {
         check_letters(text)?;
         let (scheme, rest) = split_scheme(text)?;
         let (authority, path) = match rest.find('/') {
@@ -181,9 +195,6 @@ fn check_host(host: &str) -> Result<(), InvalidPattern> {
     let last = labels.last().copied().unwrap_or_default();
     if last.starts_with(|first: char| first.is_ascii_digit()) {
         return Err(invalid("must name a host, not an address"));
-    }
-    if labels.len() < 2 {
-        return Err(invalid("must have a host with a domain, such as `api.acme.com`"));
     }
     Ok(())
 }

@@ -1,0 +1,321 @@
+//! What a command is about to do: shown, agreed to, done.
+//!
+//! INVARIANT(whole-or-before): a skill's folder is exchanged by one step of the file system, and put back if the lock
+//! cannot be written. A server that reads meanwhile sees one version or the other.
+
+use std::fs;
+use std::io::{IsTerminal as _, stdin};
+use std::path::Path;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde::Serialize;
+
+use crate::cli::commands::skills::skills_lock::LockedSkill;
+use crate::cli::commands::skills::sources::candidate::Candidate;
+use crate::cli::commands::skills::sources::files::{
+    FileChanges, FileDigests, files_now, installed, keep,
+};
+use crate::cli::commands::skills::sources::place::Place;
+use crate::cli::commands::skills::sources::wants::Wants;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{note, print_error, print_line, shown};
+use wardian_skills::registry::check_folder;
+use wardian_vocabulary::ids::SkillName;
+
+/// Paths that are shown of one skill.
+const MAX_SHOWN: usize = 20;
+
+/// What becomes of one skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Step {
+    Install,
+    Replace,
+    /// The files are the same; only the lock changes.
+    Pin,
+    Nothing,
+}
+
+/// One skill of a plan, as programs read it.
+#[derive(Debug, Serialize)]
+pub(super) struct Planned {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) digest: String,
+    pub(super) step: Step,
+    pub(super) source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<String>,
+    pub(super) revision: String,
+    pub(super) folder: String,
+    pub(super) wants: Wants,
+    /// What changes for an installed skill.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) changes: Option<Changes>,
+}
+
+/// What changes for an installed skill.
+#[derive(Debug, Serialize)]
+pub(super) struct Changes {
+    version: String,
+    files: FileChanges,
+    permissions: Vec<String>,
+}
+
+/// A candidate and what becomes of it.
+#[derive(Debug)]
+pub(super) struct Item {
+    pub(super) candidate: Candidate,
+    pub(super) shown: Planned,
+}
+
+/// Compares a candidate with what is installed. Refuses to overwrite what is not from a source, or was changed.
+pub(super) fn compare(
+    place: &Place,
+    candidate: Candidate,
+    is_forced: bool,
+) -> Result<Item, Failed> {
+    let name = candidate.name().clone();
+    let folder = place.folder(&name);
+    let wants = Wants::of(&candidate.snapshot);
+    let (step, changes) = match folder.symlink_metadata() {
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => (Step::Install, None),
+        Err(fault) => return Err(Failed::named(folder.display(), &fault)),
+        Ok(_) => {
+            if !is_forced {
+                check_replaceable(place, &name)?;
+            }
+            let now = files_now(&folder)?;
+            let before = check_folder(&folder).ok().and_then(|check| check.snapshot);
+            let changes = Changes {
+                version: before.as_ref().map(|old| old.version().to_string()).unwrap_or_default(),
+                files: FileChanges::between(&now, &candidate.files),
+                permissions: before.map_or_else(Vec::new, |old| wants.changes(&Wants::of(&old))),
+            };
+            let is_pinned =
+                place.entries.get(&name).is_some_and(|entry| *entry == locked(&candidate));
+            let step = match (changes.files.are_none(), is_pinned) {
+                (true, true) => Step::Nothing,
+                (true, false) => Step::Pin,
+                (false, _) => Step::Replace,
+            };
+            (step, Some(changes))
+        }
+    };
+    let origin = &candidate.origin;
+    let shown = Planned {
+        name: name.to_string(),
+        version: candidate.snapshot.version().to_string(),
+        digest: candidate.snapshot.digest().to_string(),
+        step,
+        source: origin.source.clone(),
+        reference: origin.reference.clone(),
+        revision: origin.revision.clone(),
+        folder: origin.folder.clone(),
+        wants,
+        changes,
+    };
+    Ok(Item { candidate, shown })
+}
+
+/// Refuses a folder that was changed, or that no source is known for.
+pub(super) fn check_replaceable(place: &Place, name: &SkillName) -> Result<(), Failed> {
+    let folder = place.folder(name);
+    if place.entries.get(name).and_then(|entry| entry.origin.as_ref()).is_none() {
+        return Err(Failed::refused(format!(
+            "`{name}` is there already, and not from a source ({}): `--force` replaces it",
+            folder.display()
+        )));
+    }
+    let changes = changed_here(place, name)?;
+    if changes.is_empty() {
+        return Ok(());
+    }
+    Err(Failed::refused(format!(
+        "`{name}` was changed here: {}; `--force` discards that",
+        listed(&changes).join(", ")
+    )))
+}
+
+/// What was changed in the folder of an installed skill.
+pub(super) fn changed_here(place: &Place, name: &SkillName) -> Result<Vec<String>, Failed> {
+    let folder = place.folder(name);
+    if let Some(before) = installed(&place.dir, name) {
+        return Ok(FileChanges::between(&before, &files_now(&folder)?).lines());
+    }
+    // Only the digest of the whole is known.
+    let digest =
+        check_folder(&folder).ok().and_then(|check| check.snapshot).map(|one| one.digest());
+    let is_same = digest.is_some() && digest == place.entries.get(name).map(|entry| entry.digest);
+    Ok(if is_same { Vec::new() } else { vec!["its digest is not that of the lock".to_owned()] })
+}
+
+fn listed(lines: &[String]) -> Vec<String> {
+    let mut some: Vec<String> = lines.iter().take(MAX_SHOWN).map(|line| shown(line)).collect();
+    let more = lines.len().saturating_sub(some.len());
+    if more > 0 {
+        some.push(format!("and {more} more"));
+    }
+    some
+}
+
+fn locked(candidate: &Candidate) -> LockedSkill {
+    LockedSkill {
+        name: candidate.name().clone(),
+        version: candidate.snapshot.version().clone(),
+        digest: candidate.snapshot.digest(),
+        origin: Some(candidate.origin.clone()),
+    }
+}
+
+/// Tells what should be known about the skills of a plan before it is agreed to.
+pub(super) fn tell_notes(items: &[Item]) {
+    for line in items.iter().flat_map(|item| &item.candidate.notes) {
+        note(&format!("note: {}", shown(line)));
+    }
+}
+
+/// Shows a plan to people.
+pub(super) fn show(items: &[Item]) {
+    for Item { shown: one, .. } in items {
+        let what = match one.step {
+            Step::Install => "install",
+            Step::Replace => "replace",
+            Step::Pin => "pin",
+            Step::Nothing => "as installed",
+        };
+        let revision =
+            if one.revision.is_empty() { String::new() } else { format!(" at {}", one.revision) };
+        let place = format!("{}{revision}", one.source);
+        print_line(&format!("{what}: {} {} from {}", one.name, one.version, shown(&place)));
+        if one.step == Step::Nothing {
+            continue;
+        }
+        for line in one.wants.lines() {
+            print_line(&format!("  {}", shown(&line)));
+        }
+        if let Some(changes) = &one.changes {
+            if changes.version != one.version && !changes.version.is_empty() {
+                print_line(&format!("  version: {} -> {}", changes.version, one.version));
+            }
+            for line in changes.permissions.iter().take(MAX_SHOWN) {
+                print_line(&format!("  {}", shown(line)));
+            }
+            for line in listed(&changes.files.lines()) {
+                print_line(&format!("  {line}"));
+            }
+        }
+    }
+}
+
+/// Asks whether a plan is to be done. Without a terminal there is nobody to ask.
+pub(super) fn agree(question: &str, is_agreed: bool) -> Result<(), Failed> {
+    if is_agreed {
+        return Ok(());
+    }
+    if !stdin().is_terminal() {
+        return Err(Failed::refused(
+            "nothing was changed: there is no terminal to ask at; `--yes` agrees beforehand",
+        ));
+    }
+    print_error(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    stdin().read_line(&mut line).map_err(|fault| Failed::at("read the answer", &fault))?;
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failed::refused("nothing was changed")),
+    }
+}
+
+/// Does a plan.
+pub(super) fn carry_out(place: &mut Place, items: Vec<Item>) -> Result<Vec<Planned>, Failed> {
+    let mut done = Vec::new();
+    for Item { candidate, shown } in items {
+        match shown.step {
+            Step::Nothing => {}
+            Step::Pin => {
+                place.entries.insert(candidate.name().clone(), locked(&candidate));
+                place.write()?;
+                keep(&place.dir, candidate.name(), candidate.files.clone())?;
+            }
+            Step::Install | Step::Replace => put(place, &candidate)?,
+        }
+        done.push(shown);
+    }
+    Ok(done)
+}
+
+/// Moves a candidate to its place, and writes the lock.
+fn put(place: &mut Place, candidate: &Candidate) -> Result<(), Failed> {
+    let name = candidate.name().clone();
+    let target = place.folder(&name);
+    let before = place.entries.get(&name).cloned();
+    let files: FileDigests = candidate.files.clone();
+    let is_new = exchange(&candidate.staged, &target)?;
+    place.entries.insert(name.clone(), locked(candidate));
+    let written = place.write().and_then(|()| keep(&place.dir, &name, files));
+    if let Err(failed) = written {
+        let back = if is_new {
+            fs::rename(&target, &candidate.staged).map_err(|fault| Failed::ours(&fault))
+        } else {
+            exchange(&candidate.staged, &target).map(drop)
+        };
+        match before {
+            Some(before) => drop(place.entries.insert(name, before)),
+            None => drop(place.entries.remove(&name)),
+        }
+        back.and_then(|()| place.write())?;
+        return Err(failed);
+    }
+    Ok(())
+}
+
+/// Puts a folder in the place of another, which goes to where that was. True if there was none.
+fn exchange(staged: &Path, target: &Path) -> Result<bool, Failed> {
+    let named =
+        |fault: &dyn std::error::Error| Failed::usage(format!("{}: {fault}", target.display()));
+    if target.symlink_metadata().is_err() {
+        fs::rename(staged, target).map_err(|fault| named(&fault))?;
+        return Ok(true);
+    }
+    match renameat_with(CWD, staged, CWD, target, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(false),
+        // Some file systems cannot exchange: for a moment there is no such skill.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            let aside = staged.with_extension("before");
+            fs::rename(target, &aside).map_err(|fault| named(&fault))?;
+            if let Err(fault) = fs::rename(staged, target) {
+                fs::rename(&aside, target).map_err(|fault| named(&fault))?;
+                return Err(named(&fault));
+            }
+            fs::rename(&aside, staged).map_err(|fault| named(&fault))?;
+            Ok(false)
+        }
+        Err(fault) => Err(named(&fault)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_or_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("new")).unwrap();
+        fs::write(at("new/file"), "new").unwrap();
+        assert!(exchange(&at("new"), &at("there")).unwrap());
+        fs::create_dir(at("newer")).unwrap();
+        fs::write(at("newer/file"), "newer").unwrap();
+        assert!(!exchange(&at("newer"), &at("there")).unwrap());
+        assert_eq!(fs::read_to_string(at("there/file")).unwrap(), "newer");
+        assert_eq!(fs::read_to_string(at("newer/file")).unwrap(), "new");
+        // A link in the way is replaced, and not followed.
+        fs::create_dir(at("last")).unwrap();
+        fs::remove_dir_all(at("there")).unwrap();
+        std::os::unix::fs::symlink(at("newer"), at("there")).unwrap();
+        assert!(!exchange(&at("last"), &at("there")).unwrap());
+        assert!(at("there").symlink_metadata().unwrap().is_dir() && at("newer/file").is_file());
+    }
+}

@@ -1,0 +1,149 @@
+//! Sources as the options of a command let them be reached. What was fetched once is kept for the command.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::cli::commands::skills::skills_lock::{LockedSkill, Origin};
+use crate::cli::commands::skills::sources::args::ReachArgs;
+use crate::cli::failed::Failed;
+use wardian_config::Config;
+use wardian_sources::{
+    Credentials, Fetched, NPM_REGISTRY, Source, SourceError, SourceKind, Web, WebOptions, WebUrl,
+};
+use wardian_vocabulary::files::regular_file::open_regular;
+use wardian_vocabulary::ids::SkillName;
+
+/// Largest file with a token.
+const MAX_TOKEN: u64 = 64 << 10;
+
+/// The network for sources, and the registry for packages.
+#[derive(Debug)]
+pub(super) struct Reach {
+    web: Web,
+    registry: WebUrl,
+    has_own_registry: bool,
+    kept: Vec<(Order, Fetched)>,
+}
+
+/// What is asked of a source.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Order {
+    pub(super) source: Source,
+    /// The revision that is wanted, whatever the reference means now; empty for what it means.
+    pub(super) pinned: String,
+    /// The registry of the package, if it was another one.
+    pub(super) registry: Option<String>,
+}
+
+impl Reach {
+    /// Sets the network up. `token` is the one of the environment.
+    pub(super) fn open(
+        config: &Config,
+        args: &ReachArgs,
+        token: Option<&str>,
+    ) -> Result<Self, Failed> {
+        let token = match &args.token_file {
+            Some(path) => Some(read_token(path)?),
+            None => token.map(|token| Zeroizing::new(token.to_owned())),
+        };
+        let token = token.map(|token| Credentials::of_token(&token));
+        if token.as_ref().is_some_and(|token| !token.is_sendable()) {
+            return Err(Failed::usage("the token is empty, or has characters that cannot be sent"));
+        }
+        let options = WebOptions { allows_private: args.allow_private, token };
+        let web = Web::new(&config.network.egress, options).map_err(of_source)?;
+        let registry = args.npm_registry.as_deref().unwrap_or(NPM_REGISTRY);
+        let (registry, _) = WebUrl::parse(registry).map_err(of_source)?;
+        Ok(Self { web, registry, has_own_registry: args.npm_registry.is_some(), kept: Vec::new() })
+    }
+
+    /// The origin that a lock has of a skill.
+    pub(super) fn origin(&self, order: &Order, fetched: &Fetched, folder: &str) -> Origin {
+        let source = &order.source;
+        let is_npm = matches!(source.kind, SourceKind::Npm { .. });
+        let own = self.has_own_registry.then(|| self.registry.to_string());
+        Origin {
+            source: source.name(),
+            reference: source.reference.clone(),
+            revision: fetched.revision.clone(),
+            folder: folder.to_owned(),
+            registry: order.registry.clone().or(own).filter(|_| is_npm),
+            granted_network: Vec::new(),
+            granted_secrets: Vec::new(),
+        }
+    }
+
+    /// Gets what is ordered, once. Returns its place for [`Reach::fetched`].
+    pub(super) fn fetch(&mut self, order: &Order) -> Result<usize, Failed> {
+        if let Some(at) = self.kept.iter().position(|(kept, _)| kept == order) {
+            return Ok(at);
+        }
+        let own = order.registry.as_deref().filter(|_| !self.has_own_registry);
+        let own = own.map(WebUrl::parse).transpose().map_err(of_source)?;
+        let registry = own.map_or_else(|| self.registry.clone(), |(url, _)| url);
+        let pinned = Some(order.pinned.as_str()).filter(|pinned| !pinned.is_empty());
+        let fetched = wardian_sources::fetch(&self.web, &order.source, &registry, pinned);
+        self.kept.push((order.clone(), fetched.map_err(of_source)?));
+        Ok(self.kept.len().saturating_sub(1))
+    }
+
+    /// What should be known about what was fetched.
+    pub(super) fn notes(&self, order: &Order) -> Vec<String> {
+        let kept = self.kept.iter().find(|(kept, _)| kept == order);
+        kept.map(|(_, fetched)| fetched.notes()).unwrap_or_default()
+    }
+
+    /// What was fetched.
+    pub(super) fn fetched(&self, at: usize) -> Result<&Fetched, Failed> {
+        let kept = self.kept.get(at).map(|(_, fetched)| fetched);
+        kept.ok_or_else(|| Failed::because("a source was not fetched"))
+    }
+}
+
+/// Which revision of a source is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Revision {
+    /// The one of the lock.
+    Locked,
+    /// What the reference means now.
+    Current,
+}
+
+/// The order for the source of a skill that a lock has. If others of the lock come from there too, it is for all of the
+/// source, which is then asked once.
+pub(super) fn order_of(
+    origin: &Origin,
+    entries: &BTreeMap<SkillName, LockedSkill>,
+    revision: Revision,
+) -> Result<Order, Failed> {
+    let mut source = Source::parse(&origin.source).map_err(of_source)?;
+    source.reference.clone_from(&origin.reference);
+    let is_same =
+        |other: &&Origin| other.source == origin.source && other.reference == origin.reference;
+    let all = entries.values().filter_map(|entry| entry.origin.as_ref());
+    if all.filter(is_same).count() < 2 {
+        source = source.below(&origin.folder).map_err(of_source)?;
+    }
+    let pinned = match revision {
+        Revision::Locked => origin.revision.clone(),
+        Revision::Current => String::new(),
+    };
+    Ok(Order { source, pinned, registry: origin.registry.clone() })
+}
+
+fn read_token(path: &Path) -> Result<Zeroizing<String>, Failed> {
+    let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
+    let mut text = Zeroizing::new(String::new());
+    let file = open_regular(path).map_err(|fault| named(&fault))?;
+    file.take(MAX_TOKEN).read_to_string(&mut text).map_err(|fault| named(&fault))?;
+    Ok(Zeroizing::new(text.trim().to_owned()))
+}
+
+/// A source that cannot be used was named wrongly, or is somebody else's fault.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
+pub(super) fn of_source(error: SourceError) -> Failed {
+    Failed::named("the source", &error).harmless()
+}

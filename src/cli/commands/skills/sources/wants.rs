@@ -1,0 +1,165 @@
+//! What a skill wants: of the network, of secrets, of packages, and what it brings.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use wardian_formats::skill::manifest::SkillKind;
+use wardian_skills::registry::folders::snapshot::Snapshot;
+
+/// Most entries of one list that are kept for showing.
+const MAX_LISTED: usize = 200;
+
+/// What a skill wants. Lists are sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub(super) struct Wants {
+    pub(super) network: BTreeSet<String>,
+    pub(super) secrets: BTreeSet<String>,
+    pub(super) tools: BTreeSet<String>,
+    pub(super) skills: BTreeSet<String>,
+    /// Requirements of packages, as its files have them.
+    pub(super) packages: BTreeSet<String>,
+    /// Programs in it, by their paths.
+    pub(super) scripts: BTreeSet<String>,
+    pub(super) files: usize,
+    pub(super) size_bytes: u64,
+}
+
+impl Wants {
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        let manifest = snapshot.manifest();
+        let permissions = &manifest.permissions;
+        let texts = |all: &mut dyn Iterator<Item = String>| all.take(MAX_LISTED).collect();
+        let paths = || snapshot.files().iter().map(|file| file.path.as_str());
+        let is_action = manifest.kind == SkillKind::Action;
+        let scripts = paths().filter(|path| is_program(path, is_action));
+        let mut packages = BTreeSet::new();
+        for path in paths() {
+            let text =
+                snapshot.read_file(path).ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
+            if let Some(text) = text {
+                packages.extend(packages_in(path, text));
+            }
+        }
+        packages = packages.into_iter().take(MAX_LISTED).collect();
+        Self {
+            network: texts(&mut permissions.network.iter().map(ToString::to_string)),
+            secrets: texts(&mut permissions.secret_names().into_iter().map(str::to_owned)),
+            tools: texts(&mut permissions.tools.iter().map(ToString::to_string)),
+            skills: texts(&mut permissions.skills.iter().map(ToString::to_string)),
+            packages,
+            scripts: texts(&mut scripts.map(str::to_owned)),
+            files: snapshot.files().len(),
+            size_bytes: snapshot.size().as_u64(),
+        }
+    }
+
+    /// Lines for people; lists that are empty are left out, except for the network.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let list = |what: &str, all: &BTreeSet<String>| {
+            let shown: Vec<&str> = all.iter().map(String::as_str).take(8).collect();
+            let more = all.len().saturating_sub(shown.len());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            (!all.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
+        };
+        let none = || Some("network: none".to_owned());
+        let lines = [
+            list("network", &self.network).or_else(none),
+            list("secrets", &self.secrets),
+            list("tools", &self.tools),
+            list("skills", &self.skills),
+            list("packages", &self.packages),
+            list("scripts", &self.scripts),
+            Some(format!("size: {} files, {}", self.files, size_of(self.size_bytes))),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+
+    /// What it wants beyond, or no longer of, what an earlier version wanted.
+    pub(super) fn changes(&self, before: &Self) -> Vec<String> {
+        let lists = [
+            ("network", &before.network, &self.network),
+            ("secret", &before.secrets, &self.secrets),
+            ("tool", &before.tools, &self.tools),
+            ("skill", &before.skills, &self.skills),
+            ("package", &before.packages, &self.packages),
+        ];
+        let mut lines = Vec::new();
+        for (what, before, after) in lists {
+            lines.extend(after.difference(before).map(|one| format!("now wants {what} {one}")));
+            lines.extend(
+                before.difference(after).map(|one| format!("no longer wants {what} {one}")),
+            );
+        }
+        lines
+    }
+}
+
+fn size_of(bytes: u64) -> String {
+    match bytes {
+        0..10_240 => format!("{bytes} bytes"),
+        10_240..10_485_760 => format!("{} KiB", bytes >> 10),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
+/// A program by its ending. Python elsewhere than in `scripts` is the skill's own, if it is an action.
+fn is_program(path: &str, is_action: bool) -> bool {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    match ending {
+        "py" => !is_action || path.starts_with("scripts/"),
+        "sh" | "bash" | "js" | "mjs" | "cjs" | "ts" | "rb" | "pl" | "ps1" | "bat" | "exe" => true,
+        _ => false,
+    }
+}
+
+/// The requirements of a `requirements.txt`, and of the head of a script.
+fn packages_in(path: &str, text: &str) -> Vec<String> {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if name == "requirements.txt" {
+        let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '-']));
+        return lines.map(str::to_owned).collect();
+    }
+    if !name.ends_with(".py") {
+        return Vec::new();
+    }
+    let head = text.lines().skip_while(|line| line.trim_end() != "# /// script").skip(1);
+    let head: Vec<&str> = head
+        .take_while(|line| line.trim_end() != "# ///")
+        .map(|line| line.trim_start_matches('#').trim_start())
+        .collect();
+    let parsed: Option<toml::Table> = toml::from_str(&head.join("\n")).ok();
+    let listed = parsed.as_ref().and_then(|table| table.get("dependencies")?.as_array());
+    let listed = listed.into_iter().flatten().filter_map(toml::Value::as_str);
+    listed.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packages_are_found_where_authors_write_them() {
+        let text = "requests>=2 # http\n\n# no\n-r other.txt\npandas\n";
+        assert_eq!(packages_in("scripts/requirements.txt", text), ["requests>=2", "pandas"]);
+        let script = "#!/usr/bin/env python3\n# /// script\n# dependencies = [\n#   \"rich\",\n# ]\n# ///\nimport rich\n";
+        assert_eq!(packages_in("scripts/x.py", script), ["rich"]);
+        assert!(
+            packages_in("x.py", "import os").is_empty() && packages_in("x.md", script).is_empty()
+        );
+    }
+
+    #[test]
+    fn what_an_update_wants_more_is_told() {
+        let set = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
+        let before = Wants { network: set(&["https://a.example"]), ..Wants::default() };
+        let after = Wants { secrets: set(&["KEY"]), ..Wants::default() };
+        assert_eq!(
+            after.changes(&before),
+            ["no longer wants network https://a.example", "now wants secret KEY"]
+        );
+        assert_eq!(after.lines(), ["network: none", "secrets: KEY", "size: 0 files, 0 bytes"]);
+        assert!(is_program("scripts/a.py", true) && !is_program("code/main.py", true));
+    }
+}
