@@ -233,23 +233,8 @@ impl Service {
             strict_output,
         } = request;
         ensure_has(caller, program.right())?;
-        let mut plan = match program {
-            LocalProgram::File { source, file_name } => {
-                let program = Program::Code { source, file_name };
-                let limits = self.limits_of(caller, purpose, (&limits, reproducible))?;
-                let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
-                Planned { entrypoint, keep_files, ..Planned::new(program, args, limits) }
-            }
-            LocalProgram::Skill { name, version, script: None } => {
-                let named = (name.as_str(), version.as_deref());
-                self.plan_skill(caller, named, Some(args), &limits, reproducible).await?
-            }
-            LocalProgram::Skill { name, version, script: Some(script) } => {
-                let named = (name.as_str(), version.as_deref());
-                let script = (*script, Some(args));
-                self.plan_script(caller, named, script, &limits, reproducible).await?
-            }
-        };
+        let bounds = (&limits, reproducible, purpose);
+        let mut plan = self.plan_local(caller, (program, entrypoint, args), bounds).await?;
         plan.strict_output |= strict_output;
         plan.listener = listener;
         // What a self-test leaves is nobody's.
@@ -281,6 +266,32 @@ impl Service {
         };
         let ended = LocalResult::of(answered, NetworkEnding::of(script.as_deref()));
         Ok(LocalResult { tools_difference, ..ended })
+    }
+
+    /// The plan of a program of the local user.
+    async fn plan_local(
+        &self,
+        caller: &Caller,
+        (program, entrypoint, args): (LocalProgram, Option<String>, Box<RawValue>),
+        (limits, reproducible, purpose): (&RequestedLimits, Option<ReproducibleParam>, RunPurpose),
+    ) -> Result<Planned, ServiceError> {
+        match program {
+            LocalProgram::File { source, file_name } => {
+                let program = Program::Code { source, file_name };
+                let limits = self.limits_of(caller, purpose, (limits, reproducible))?;
+                let keep_files = KeepFiles::Usual(self.policy.limits.keep_files);
+                Ok(Planned { entrypoint, keep_files, ..Planned::new(program, args, limits) })
+            }
+            LocalProgram::Skill { name, version, script: None } => {
+                let named = (name.as_str(), version.as_deref());
+                self.plan_skill(caller, named, Some(args), limits, reproducible).await
+            }
+            LocalProgram::Skill { name, version, script: Some(script) } => {
+                let named = (name.as_str(), version.as_deref());
+                let script = (*script, Some(args));
+                self.plan_script(caller, named, script, limits, reproducible).await
+            }
+        }
     }
 
     /// Makes a run leave a document, if it does. Returns its network, if that is recorded or

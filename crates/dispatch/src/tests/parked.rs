@@ -302,13 +302,14 @@ async fn a_turn_waits_for_its_caller_only_while_nobody_else_wants_its_worker() {
     let mut guest = pool.open(guest());
     let mut job = cell("soon never\nkeep one\nreturn 7");
     job.turn.cell = Some(CellOrder { is_heard: true, ..CellOrder::new(1, false) });
-    let asking = guest.turn(&job.turn, &mut Silent);
+    let mut silent = Silent;
+    let asking = guest.turn(&job.turn, &mut silent);
     let other = async {
         until(&pool, "busy", |report| report.running == 1).await;
         run_script(&pool, "log other\nreturn {}").await
     };
     let both = timeout(Duration::from_secs(60), async { tokio::join!(asking, other) });
-    let (finished, other) = both.await.unwrap();
+    let (finished, other) = Box::pin(both).await.unwrap();
     assert_eq!((logs(&finished.unwrap()), logs(&other)), (vec!["[]"], vec!["other"]));
 }
 

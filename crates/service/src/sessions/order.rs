@@ -13,7 +13,6 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
-use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
@@ -22,7 +21,6 @@ use crate::sessions::asking::begun_calls::EndedInTurn;
 use crate::sessions::asking::open_runs::{OpenRuns, OpenedRun};
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::cell_parts::CellParts;
-use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam};
 use crate::sessions::room::SessionRoom;
@@ -117,18 +115,6 @@ impl Service {
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
         let made = (&planned, input_blobs, seed, SessionKind::Lasting);
         self.add_session(caller, made, label, ends).await
-    }
-
-    /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
-    /// be refused.
-    async fn ensure_blobs_fit(
-        &self,
-        caller: &Caller,
-        planned: &Planned,
-    ) -> Result<(), ServiceError> {
-        let (blobs, files) = (&planned.blobs, &self.discovery().blobs().files);
-        let blobs = (blobs.clone(), planned.placed.clone());
-        open_inputs(files, caller, blobs, &planned.limits.split().0, None).await.map(drop)
     }
 
     /// Runs code as a cell of a session. A program that fails is a result, not an error.
@@ -334,17 +320,10 @@ impl Service {
         let mut answered = performed?;
         if answered.result.session.is_none() {
             // It was stopped before its end.
+            let place = (session.id.clone(), number);
             let reason = answered.result.summary.clone();
-            let mut left = rolled_back((session.id.clone(), number), head, reason);
-            let waits_on = continuation.map_or_else(
-                || self.sessions().held().number_of(&session.id) == Some(number),
-                |continuation| !continuation.has_happened(),
-            );
-            if waits_on {
-                // It has not gone on, and can be answered once more.
-                left.state = CellFate::Waiting;
-            }
-            answered.result.session = Some(left);
+            answered.result.session =
+                Some(self.sessions().stopped(place, head, (continuation, reason)));
         }
         Ok(answered)
     }

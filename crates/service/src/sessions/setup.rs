@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::limits::{LimitPolicy, UNLIMITED};
+use crate::run::prepare::plan::Planned;
 use crate::service::Service;
 use crate::sessions::reproducible::session_seed::SessionSeed;
 use crate::sessions::views::session_id;
@@ -299,6 +301,20 @@ pub(super) async fn contents_of(
     });
     let contents = contents.await.map_err(ServiceError::Interrupted)?;
     contents.map_err(ServiceError::Unreadable)
+}
+
+impl Service {
+    /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
+    /// be refused.
+    pub(super) async fn ensure_blobs_fit(
+        &self,
+        caller: &Caller,
+        planned: &Planned,
+    ) -> Result<(), ServiceError> {
+        let (blobs, files) = (&planned.blobs, &self.discovery().blobs().files);
+        let blobs = (blobs.clone(), planned.placed.clone());
+        open_inputs(files, caller, blobs, &planned.limits.split().0, None).await.map(drop)
+    }
 }
 
 #[cfg(test)]

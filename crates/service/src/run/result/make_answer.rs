@@ -1,5 +1,6 @@
 //! Makes the answer of a finished run from the worker's outcome.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -140,6 +141,11 @@ impl From<RunFailure> for Returned {
     }
 }
 
+/// A summary with these notes at its end.
+fn with_notes<T: Display>(summary: String, notes: impl Iterator<Item = T>) -> String {
+    notes.fold(summary, |summary, note| format!("{summary} {note}"))
+}
+
 impl Answers {
     /// Builds the result of a finished run, whose host was `host`.
     pub(crate) async fn result_of(
@@ -150,8 +156,7 @@ impl Answers {
         host: TenantHost,
         form: ResultForm,
     ) -> Result<Answered, ServiceError> {
-        let masks = host.masks();
-        let is_refused_here = host.is_refused_here();
+        let (masks, is_refused_here) = (host.masks(), host.is_refused_here());
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
         let streams = (form.is_script, &finished.outcome);
@@ -172,15 +177,14 @@ impl Answers {
         name_blobs(&self.blobs, caller, named).await;
         let lost = form.lost(&files, files_total);
         let is_stored = !is_refused_here && !matches!(returned, Returned::NotStored { .. });
-        let (converted, converted_total) = match returned.wrapping() {
-            Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
-            None => (Vec::new(), None),
-        };
+        let converted = returned.wrapping();
+        let converted =
+            converted.map(|wrapping| converted::shown(conversions, wrapping, masks.as_deref()));
+        let (converted, converted_total) = converted.unwrap_or_default();
         let (summary, output, stored, error) =
             script.explained(returned.into_parts(form.summary_after(duration_ms)));
         let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
-        let notes = lost.iter().chain(&form.of_inputs);
-        let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
+        let summary = with_notes(summary, lost.iter().chain(&form.of_inputs));
         let display = displayed(cell, &output_blobs);
         stored.iter().for_each(|blob| add_new(&mut output_blobs, blob));
         let unrepeatable = unrepeatable(error.as_ref(), finished.is_worker_lost, is_stored);

@@ -4,12 +4,15 @@ use tracing::warn;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::sessions::earlier_parts::rolled_back;
 use crate::sessions::held_cells::{CellFacts, HeldCell, TakenCell};
 use crate::sessions::room::{RunningCell, SessionRoom};
 use wardian_dispatch::{DispatchError, FinishedRun, RunHost};
 use wardian_formats::job::Turn;
-use wardian_sessions::{SessionTurn, SessionsError};
+use wardian_formats::protocol::methods::cells::{CellFate, SessionResult};
+use wardian_sessions::{Continuation, SessionTurn, SessionsError};
 use wardian_vocabulary::error::CauseChain;
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 /// Keeps a cell that waits in the middle of a call. If that is not possible, its guest is closed, and its
 /// turn is returned with the reason. From now on its session has its whole time again.
@@ -53,6 +56,25 @@ pub(crate) async fn go_on(
             Err(lost)
         }
         finished => Ok(finished?),
+    }
+}
+
+impl SessionRoom {
+    /// What the answer says of a cell that was stopped before its end, for this reason. One that has not gone on can be
+    /// answered once more.
+    pub(crate) fn stopped(
+        &self,
+        (session, cell): (SessionId, u32),
+        head: Option<CheckpointId>,
+        (continuation, reason): (Option<Continuation>, String),
+    ) -> SessionResult {
+        let waits_on = continuation.map_or_else(
+            || self.held().number_of(&session) == Some(cell),
+            |continuation| !continuation.has_happened(),
+        );
+        let left = rolled_back((session, cell), head, reason);
+        let state = if waits_on { CellFate::Waiting } else { left.state };
+        SessionResult { state, ..left }
     }
 }
 
