@@ -150,8 +150,7 @@ impl Answers {
         host: TenantHost,
         form: ResultForm,
     ) -> Result<Answered, ServiceError> {
-        let masks = host.masks();
-        let is_refused_here = host.is_refused_here();
+        let (masks, is_refused_here) = (host.masks(), host.is_refused_here());
         let (mut output_blobs, _pins, room) = host.into_parts();
         let permit = room.into_permit();
         let streams = (form.is_script, &finished.outcome);
@@ -178,14 +177,13 @@ impl Answers {
         };
         let (summary, output, stored, error) =
             script.explained(returned.into_parts(form.summary_after(duration_ms)));
-        let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
         let notes = lost.iter().chain(&form.of_inputs);
-        let summary = notes.fold(summary, |summary, note| format!("{summary} {note}"));
+        let summary = notes.fold(summary, |all, note| format!("{all} {note}"));
         let display = displayed(cell, &output_blobs);
         stored.iter().for_each(|blob| add_new(&mut output_blobs, blob));
         let unrepeatable = unrepeatable(error.as_ref(), finished.is_worker_lost, is_stored);
         let result = RunResult {
-            status,
+            status: if error.is_none() { RunStatus::Completed } else { RunStatus::Failed },
             run_id,
             summary,
             output,
