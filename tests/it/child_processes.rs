@@ -1,9 +1,11 @@
 //! Child processes of programs: in skills with scripts, in sessions, and in reproducible runs. The programs in
 //! `tests/fixtures/programs/children` have the rest.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use crate::support::{SkillFolder, TestServer, failed, output};
+use crate::support::{SkillFolder, TestServer, eventually, failed, output};
 
 const MAIN: &str = "
 import subprocess, sys
@@ -52,9 +54,9 @@ fn a_skill_starts_its_own_scripts() {
         "left": "line 0\nline 1\nline 2\n",
         "loaded": false,
     });
-    let output = output(&result);
+    let found = output(&result);
     for (member, value) in expected.as_object().unwrap() {
-        assert_eq!(output[member], *value, "{member}: {result:#}");
+        assert_eq!(found[member], *value, "{member}: {result:#}");
     }
 }
 
@@ -88,13 +90,12 @@ fn children_of_a_reproducible_run_are_reproducible() {
                 [subprocess.check_output([sys.executable, '-c', code], text=True) for _ in range(2)]";
     let run = || -> Value {
         let params = json!({"language": "python", "code": code, "reproducible": true});
-        let result =
-            crate::support::eventually(std::time::Duration::from_secs(600), || {
-                match client.call("run_code", params.clone()) {
-                    Err(busy) if busy.code == 1004 => None,
-                    ended => Some(ended.unwrap()),
-                }
-            });
+        let result = eventually(Duration::from_secs(600), || {
+            match client.call("run_code", params.clone()) {
+                Err(busy) if busy.code == 1004 => None,
+                ended => Some(ended.unwrap()),
+            }
+        });
         json!([output(&result).clone(), result["fuel"].clone()])
     };
     let first = run();

@@ -40,6 +40,10 @@ NOT_INSTALLED = (
     "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
 )
 NOTEBOOK = "the code is run as Python, not in a notebook"
+COMMANDS = (
+    "use `subprocess.run(command, shell=True)`, which executes simple command lines of Python programs; no other "
+    "program can run in the sandbox"
+)
 
 _modules = sys.modules
 _getframe = sys._getframe
@@ -224,7 +228,7 @@ def explain_syntax(error: SyntaxError, source: str) -> None:
     if install is not None:
         advice = f"{NOTEBOOK}, and {about_installing(install[1])}"
     elif line.lstrip().startswith("!"):
-        advice = f"{NOTEBOOK}: {PROCESSES}"
+        advice = f"{NOTEBOOK}: {COMMANDS}"
     elif line.lstrip().startswith("%"):
         advice = f"{NOTEBOOK}: leave lines out that begin with `%`"
     elif any(text.lstrip().startswith(("```", "~~~")) for text in lines):

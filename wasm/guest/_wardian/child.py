@@ -83,7 +83,7 @@ class _Clock:
         self._due = now + left if left else None
         self._handler = signals.get_handler(timers.ALARM)
         self._stop = None if timeout is None else now + timeout
-        self.is_over = self.has_timed_out = False
+        self.is_running = self.is_over = self.has_timed_out = False
         self.raised: BaseException | None = None
         if self._due is not None or self._stop is not None:
             signals.set_handler(timers.ALARM, self._ring)
@@ -97,8 +97,8 @@ class _Clock:
             timers.set_timer(max(min(due) - _now(), 1e-4), _AGAIN_SECONDS)
 
     def _ring(self, signalnum: int, frame: Any) -> None:
-        """The handler of the timer. It comes again if a child ignores its end."""
-        if self.is_over:
+        """The handler of the timer. It comes again if a child ignores its end, or has not begun."""
+        if self.is_over or not self.is_running:
             return
         now = _now()
         if self._stop is not None and now >= self._stop:
@@ -157,6 +157,7 @@ def time_limit(timeout: float | None) -> Iterator[None]:
         return
     clock = _Clock(timeout)
     try:
+        clock.is_running = True
         yield
     except _Ends:
         if not clock.has_timed_out and clock.raised is None:
@@ -202,13 +203,18 @@ class _Child:
             if cwd is not None:
                 os.chdir(cwd)
             signals.end_child = _end_child
-            code = contextvars.Context().run(self._main, modules)
+            code = contextvars.Context().run(self._main, modules, clock)
+        except _Ends as end:
+            code = end.code
         finally:
             clock.stop()
             signals.end_child = end_before
+            if callable(interrupt):
+                signals.set_handler(signals.INTERRUPT, self._note_interrupt)
             self._leave(modules)
             clock.end()
             _close_left(opened)
+            signals.set_handler(signals.INTERRUPT, interrupt if interrupt is not None else _signal.SIG_DFL)
         clock.check()
         if self._interrupted and callable(interrupt):
             interrupt(signals.INTERRUPT, None)
@@ -258,13 +264,17 @@ class _Child:
         modules.put_back()
 
     def _interrupt(self, signalnum: int, frame: object) -> None:
-        """An interruption is the parent's as well as the child's."""
-        self._interrupted += 1
+        """An interruption is the parent's as well as the child's, unless the child has sent it to itself."""
+        self._interrupted += not signals.is_raised_here
         raise KeyboardInterrupt
+
+    def _note_interrupt(self, signalnum: int, frame: object) -> None:
+        """An interruption that comes while the state of the parent is put back."""
+        self._interrupted += 1
 
     # What follows runs in the state of the child.
 
-    def _main(self, modules: child_modules.Modules) -> int:
+    def _main(self, modules: child_modules.Modules, clock: _Clock) -> int:
         streams = sys.stdout, sys.stderr
         handlers = len(logging._handlerList)  # type: ignore[attr-defined]
         main = ModuleType("__main__")
@@ -273,6 +283,7 @@ class _Child:
         names["__cached__"] = None
         _modules["__main__"] = main
         try:
+            clock.is_running = True
             code = self._guarded(lambda: self._execute(names))
             code = self._guarded(threads.finish) or code
             self._handlers.run()

@@ -89,6 +89,13 @@ class Modules:
         self._before: dict[str, Any] = dict(_modules)
         self._names: list[tuple[dict[str, Any], dict[str, Any]]] = []
         self._classes: list[tuple[type, dict[str, Any]]] = []
+        try:
+            self._note()
+        except BaseException:
+            _modules.update(self._before)
+            raise
+
+    def _note(self) -> None:
         for name, module in self._before.items():
             if not is_library(name, module):
                 del _modules[name]
@@ -148,11 +155,8 @@ def _is_alias(name: str, module: Any) -> bool:
 
 
 def _is_unchanged(now: Any, before: dict[str, Any]) -> bool:
-    return (
-        len(now) == len(before)
-        and all(map(_same, now.values(), before.values()))
-        and all(map(_same, now, before))
-    )
+    # The names need no look: another one would be the last, with a value of its own.
+    return len(now) == len(before) and all(map(_same, now.values(), before.values()))
 
 
 def _restore_names(names: dict[str, Any], before: dict[str, Any], new: set[int]) -> None:

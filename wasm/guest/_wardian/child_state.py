@@ -14,7 +14,9 @@ import builtins
 import contextlib
 import copy
 import errno
+import functools
 import gc
+import io
 import locale
 import logging
 import os
@@ -28,8 +30,8 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from _wardian import event_loop, files, places, platform, processes, signals, threads, timers
-from _wardian.descriptors import text_stream
+from _wardian import event_loop, files, importer, places, platform, processes, signals, threads, timers
+from _wardian.descriptors import duplicate, text_stream
 
 PutBack = Callable[[], object]
 
@@ -105,8 +107,10 @@ def imports() -> PutBack:
         if not place.startswith(read_only) and finder is not None:
             getattr(finder, "invalidate_caches", lambda: None)()
     relative = _take_relative_finders()
+    skills = importer.begin_process()
 
     def put_back() -> None:
+        importer.end_process(skills)
         _take_relative_finders()
         sys.path_importer_cache.update(relative)
         sys.path = path
@@ -219,7 +223,7 @@ def signal_handlers() -> PutBack:
 
     def put_back() -> None:
         for number, handler in before.items():
-            is_put_back = handler is not None and number != timers.ALARM
+            is_put_back = handler is not None and number not in (signals.INTERRUPT, timers.ALARM)
             if is_put_back and _handler_of(number) is not handler:
                 signals.set_handler(number, handler)
 
@@ -331,7 +335,9 @@ class ExitHandlers:
             function, args, named = self._calls.pop()
             try:
                 function(*args, **named)
-            except Exception as error:
+            except threads.Unwinds:
+                raise
+            except BaseException as error:
                 trace = error.__traceback__
                 error = error.with_traceback(trace.tb_next if trace else None)
                 stream = sys.stderr
@@ -506,7 +512,28 @@ def standard_streams(encoding: str, errors: str | None, is_unbuffered: bool, inh
     sys.__stdin__ = text_stream(0, encoding, lenient, mode)  # type: ignore[misc]
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
     builtins.input = _input
+    builtins.open = io.open = _opening(io.open, is_low=False)  # type: ignore[assignment]
+    os.open = files.own(_opening(os.open, is_low=True))
     return lambda: None
+
+
+_DEVICES = {f"/dev/{name}": number for number, name in enumerate(("stdin", "stdout", "stderr"))}
+_DEVICES |= {f"{folder}/{number}": number for folder in ("/dev/fd", "/proc/self/fd") for number in range(3)}
+"""Names of the standard descriptors. The files of these names are the streams of the run."""
+
+
+def _opening(function: Any, is_low: bool) -> Any:
+    """Lets a function open a standard descriptor of the child by its name."""
+
+    @functools.wraps(function)
+    def opening(file: Any, *args: Any, **named: Any) -> Any:
+        number = _DEVICES.get(file) if type(file) is str else None
+        if number is None:
+            return function(file, *args, **named)
+        copied = duplicate(number)
+        return copied if is_low else function(copied, *args, **named)
+
+    return opening
 
 
 def _input(prompt: object = "", /) -> str:

@@ -56,6 +56,19 @@ def mount(skills: Sequence[dict[str, Any]]) -> None:
     _skills = None
 
 
+def begin_process() -> object:
+    """Begins a child process, which imports skills anew. Returns what `end_process` puts back."""
+    global _skills
+    before, _skills = _skills, None
+    return before
+
+
+def end_process(before: Any) -> None:
+    """Goes on with the skills of the parent."""
+    global _skills
+    _skills = before
+
+
 def install() -> None:
     """Makes the package `skills`, and inserts the finder before Python's own.
 

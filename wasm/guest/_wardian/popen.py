@@ -108,6 +108,7 @@ class Process:
     ) -> None:
         self._program, self._cwd, self._prepare = program, cwd, prepare
         self._environment = environment
+        self.number = processes.next_number()
         self._own: list[int] = []
         self._standard: dict[int, int] = {}
         self.sources: dict[int, _Source] = {}
@@ -178,6 +179,7 @@ class Process:
                 opened.append(standard[place])
             if standard.get(2) == _STDOUT:
                 standard[2] = standard.get(1, 1)
+            processes.plan_number(self.number)
             code = self._program(
                 cwd=self._cwd,
                 environment=self._environment,
@@ -186,6 +188,7 @@ class Process:
                 prepare=self._prepare,
             )
         finally:
+            processes.plan_number(None)
             self.code = code
             for place, source in self.sources.items():
                 if place in standard and not source.closed:
@@ -303,7 +306,7 @@ def _start(
     else:
         process.connect(2, stderr)
     self._process = process
-    self.pid = processes.next_number()
+    self.pid = process.number
     self.stdin = self.stdout = self.stderr = None
     if process.sink is not None:
         self.stdin = process.sink if bufsize == 0 else io.BufferedWriter(process.sink)

@@ -118,11 +118,23 @@ def note_process() -> None:
 _last = 0
 
 
+_planned: int | None = None
+
+
 def next_number() -> int:
-    """Returns the number of a new process."""
-    global _last
-    _last += 1
-    return _getpid() + _last
+    """Returns the number of a new process: the planned one, if there is one."""
+    global _last, _planned
+    number, _planned = _planned, None
+    if number is None:
+        _last += 1
+        number = _getpid() + _last
+    return number
+
+
+def plan_number(number: int | None) -> None:
+    """Lets the next new process have a number that its parent knows already."""
+    global _planned
+    _planned = number
 
 
 _ended: dict[int, int] = {}

@@ -41,7 +41,6 @@ class ChildTransport(asyncio.SubprocessTransport):
         self._child = popen.started(
             args, shell=shell, executable=executable, cwd=cwd, env=env, preexec_fn=preexec_fn
         )
-        self._number = os.getpid() + 1
         self._files: dict[int, int] = {}
         self._pipes: dict[int, _Pipe] = {}
         self._ended = loop.create_future()
@@ -107,7 +106,7 @@ class ChildTransport(asyncio.SubprocessTransport):
 
     def get_pid(self) -> int:
         """Returns the number of the process."""
-        return self._number
+        return self._child.number
 
     def get_returncode(self) -> int | None:
         """Returns how the process has ended."""

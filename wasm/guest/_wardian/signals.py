@@ -44,6 +44,9 @@ _exit = posix._exit
 set_handler, get_handler = _set_handler, _get_handler
 """The interpreter's own functions, which know only what is really set."""
 
+is_raised_here = False
+"""True while a handler runs for a signal that the program has sent to itself."""
+
 end_child: Callable[[int], None] | None = None
 """Ends a child process with this exit code, a negative one for a signal. `None` if no child runs."""
 
@@ -65,6 +68,7 @@ def leave(status: int) -> Any:
 
 def raise_signal(signalnum: Any, /) -> None:
     """Sends a signal to this process."""
+    global is_raised_here
     number = operator.index(signalnum)
     if not 0 < number <= _LAST:
         if number:
@@ -72,7 +76,11 @@ def raise_signal(signalnum: Any, /) -> None:
         return
     handler = getsignal(number)
     if number not in (_KILL, _STOP) and callable(handler):
-        _plain(number)
+        is_raised_here = True
+        try:
+            _plain(number)
+        finally:
+            is_raised_here = False
     elif number in (_KILL, _STOP) or handler in (_signal.SIG_DFL, None):
         if number not in _IGNORED:
             end(number)

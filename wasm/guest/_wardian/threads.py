@@ -169,6 +169,8 @@ _schedule = _Schedule()
 def forget() -> None:
     """Resets the state for rehearsals and tests; each real run has a new memory."""
     for unit in (*_schedule.pending, *_schedule.running):
+        if isinstance(unit.thread, _Queued):
+            continue
         threading._active.pop(unit.thread._ident, None)  # type: ignore[attr-defined]
     _schedule.__init__()  # type: ignore[misc]
 
@@ -186,9 +188,9 @@ def end_process(before: dict[str, Any]) -> None:
 
 
 class _Queued:
-    """Stands for a thread: it has the turn of a child process, which runs like one."""
+    """Stands for a thread: it has the turn of a child process, which is started by the main thread."""
 
-    daemon, name, _ident, _turn = False, "child process", None, "pending"
+    daemon, name, _ident, _turn = False, "child process", MAIN_IDENT, "pending"
 
 
 def queue_child(call: Callable[[], None], waits_for_input: bool) -> _Unit:

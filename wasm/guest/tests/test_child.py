@@ -33,6 +33,7 @@ PROGRAMS: dict[str, str] = {
     "low exit flushed": "import os, sys\nprint('kept', flush=True)\ntry:\n    os._exit(6)\nfinally:\n    pass",
     "at exit": "import atexit\natexit.register(print, 'bye', 1)\natexit.register(print, 'first')\nprint('main')",
     "failing at exit": "import atexit, sys\n@atexit.register\ndef f():\n    print('in exit')\nsys.exit(2)",
+    "exit at exit": "import atexit, sys\n@atexit.register\ndef last(): print('last')\natexit.register(lambda: print('b'))\nsys.exit(2)",
     "destructor": "class A:\n    def __del__(self): print('gone')\na = A()\nprint('end')",
     "unclosed file": "f = open('left.txt', 'w')\nf.write('content')\nprint(open('left.txt').read() == '')",
     "logging": "import logging\nlogging.warning('careful')\nlogging.basicConfig(level=10)\nlogging.debug('d')",
@@ -95,6 +96,10 @@ PROGRAMS: dict[str, str] = {
     "redirected": "import contextlib, io\nwith contextlib.redirect_stdout(io.StringIO()) as s:\n    print('x')\nprint(len(s.getvalue()))",
     "dir of script": "import sys, os\nprint(os.path.samefile(sys.path[0], os.path.dirname(__file__)))",
     "multiprocessing": "import multiprocessing\nprint(multiprocessing.current_process().name)",
+    "devices": (
+        "import os\ntext = open('/dev/stdin').read()\nwith open('/dev/stdout', 'w') as f: f.write(text + 'dev')\n"
+        "n = os.open('/dev/stderr', os.O_WRONLY)\nos.write(n, b'err')\nos.close(n)"
+    ),
     "isatty": "import sys\nprint(sys.stdin.isatty(), sys.stdout.isatty(), sys.stdout.name, sys.stderr.errors)",
     "streams": "import sys\nprint(sys.stdout.encoding, sys.stdout.fileno(), sys.stdin.fileno(), sys.stderr.fileno())",
     "getpass user": "import os\nprint(os.getpid() != os.getppid())",

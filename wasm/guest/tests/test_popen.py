@@ -79,6 +79,8 @@ class Children(Sandbox):
             "try: s.stdin.write('late\\n'); s.stdin.flush(); late = 0\n"
             "except BrokenPipeError: late = 1\n"
             "with Popen([py, '-c', 'print(6)'], stdout=PIPE) as t: six = t.stdout.read()\n"
+            "w = Popen([py, '-c', 'import os; print(os.getpid(), os.getppid())'], stdout=PIPE, text=True)\n"
+            "assert w.communicate()[0].split() == [str(w.pid), str(os.getpid())]\n"
             "u = Popen([py, '-c', 'print(1)'], stdout=PIPE)\n"
             "v = Popen(echo, stdin=u.stdout, stdout=PIPE)\n"
             "[first, lines, p.returncode, out[0].decode(), len(polls), r.stdout.read(), line, late, six.decode(),\n"
@@ -100,6 +102,16 @@ class Children(Sandbox):
         self.check("Popen([py, '-c', 'open(\"late\", \"w\").write(\"x\")'])\nNone", None)
         self.assertEqual(open("late").read(), "x")
 
+    def test_a_child_in_its_turn_belongs_to_the_main_thread(self):
+        self.check(
+            "import threading\nfrom _wardian import threads\n"
+            "lock, found = threading.RLock(), []\n"
+            "def start():\n"
+            "    with lock: found.append(threading.current_thread() is threading.main_thread())\n"
+            "threads.queue_child(start, False); time.sleep(0.001)\nfound",
+            [True],
+        )
+
     def test_a_time_limit_ends_a_child(self):
         self.check(
             "loop = 'import time\\nprint(1, flush=True)\\ntry:\\n  while True: sum(range(1000))\\nexcept Exception: pass'\n"
@@ -113,6 +125,10 @@ class Children(Sandbox):
             "except subprocess.TimeoutExpired: found.append('shell')\n"
             "try: run([py, '-c', 'while True:\\n try: sum(range(99))\\n except: pass'], timeout=0.1)\n"
             "except subprocess.TimeoutExpired: found.append('stubborn')\n"
+            "for limit in (0, 0.0001, 0.002, 0.005, 0.01):\n"
+            "    try: run([py, '-c', 'while True: sum(range(99))'], timeout=limit)\n"
+            "    except subprocess.TimeoutExpired: pass\n"
+            "    else: found.append('not in time')\n"
             "found.append(run([py, '-c', 'print(3)'], timeout=5, stdout=PIPE).stdout.decode())\n"
             "found",
             [[0.1, "1\n", None], [-9, "1\n"], "shell", "stubborn", "3\n"],
@@ -132,6 +148,18 @@ class Children(Sandbox):
             "signal.signal(signal.SIGALRM, signal.SIG_DFL)\n"
             "[found, own.returncode, back]",
             ["late", 7, True],
+        )
+
+    def test_an_interruption_is_for_both_and_a_signal_to_oneself_is_not(self):
+        self.check(
+            "import posix\n"
+            "own = run([py, '-c', 'import signal; signal.raise_signal(signal.SIGINT)'], stderr=DEVNULL).returncode\n"
+            "code = 'import posix\\nposix.kill(posix.getpid(), 2)\\nsum(range(100))\\nopen(\"never\", \"w\")'\n"
+            "try: run([py, '-c', code], stderr=DEVNULL); found = 'nothing'\n"
+            "except KeyboardInterrupt: found = 'both'\n"
+            "back = signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+            "[own, found, back, os.path.exists('never'), run([py, '-c', 'exit(3)']).returncode]",
+            [-2, "both", True, False, 3],
         )
 
     def test_functions_of_os_start_children(self):
