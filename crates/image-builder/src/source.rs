@@ -90,6 +90,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/signals.py",
     "_wardian/sizes.py",
     "_wardian/socket_numbers.py",
+    "_wardian/skill_scripts.py",
     "_wardian/sockets.py",
     "_wardian/tables.py",
     "_wardian/threads.py",

@@ -14,6 +14,8 @@ use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::service::Service;
 use crate::sessions::order::is_new_session;
+use crate::sessions::setup::setup_of;
+use crate::sessions::views::session_id;
 use wardian_formats::job::ScriptCall;
 use wardian_formats::protocol::MethodResult;
 use wardian_formats::protocol::members::{Members, string};
@@ -140,6 +142,40 @@ impl Service {
         let mut cell = params.into_cell(code, mounts);
         cell.is_script = true;
         Box::pin(self.run_cell(caller, cell, order, listener)).await
+    }
+
+    /// The `name@version#digest` of a skill that a session of the caller mounts. A version of the call must
+    /// be the mounted one.
+    async fn mounted_in_session(
+        &self,
+        caller: &Caller,
+        id: &str,
+        (name, version): (&str, Option<&str>),
+    ) -> Result<String, ServiceError> {
+        let session = self.sessions().store()?.find(&caller.tenant, &session_id(id)?).await?;
+        let asked = version.map_or_else(|| name.to_owned(), |version| format!("{name}@{version}"));
+        let plain = asked.split(['@', '#']).next().unwrap_or_default();
+        let setup = setup_of(&session)?;
+        let names = setup.skills.iter().map(|skill| skill.split('@').next().unwrap_or_default());
+        let Some(at) = names.clone().position(|mounted| mounted == plain) else {
+            let mounted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+            let expected = match mounted.is_empty() {
+                true => "a session that mounts the skill, which this one does not: its first call \
+                         decides that, with `mount_skills` or with `session` \"new\""
+                    .to_owned(),
+                false => format!(
+                    "a session that mounts the skill: this one mounts {}",
+                    mounted.join(", ")
+                ),
+            };
+            return Err(ParamsError::wrong("session", expected, id).into());
+        };
+        let mounted = setup.skills.into_iter().nth(at).unwrap_or_default();
+        if asked != plain && !mounted.starts_with(&asked) {
+            let expected = "left out, or the version that the session mounts";
+            return Err(ParamsError::wrong("version", expected, asked).into());
+        }
+        Ok(mounted)
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) mod observed;
 pub(crate) mod order;
 pub(crate) mod reproducible;
 pub(crate) mod room;
-mod setup;
+pub(crate) mod setup;
 mod turns;
 pub(crate) mod views;
 mod whole_run;

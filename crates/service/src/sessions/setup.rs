@@ -7,12 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::limits::{LimitPolicy, UNLIMITED};
-use crate::run::prepare::plan::Planned;
-use crate::service::Service;
 use crate::sessions::reproducible::session_seed::SessionSeed;
-use crate::sessions::views::session_id;
 use wardian_dispatch::PackContent;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::methods::execution::{
@@ -104,42 +100,6 @@ impl SessionSetup {
             fuel: requested.fuel.or(self.fuel),
             ..requested
         })
-    }
-}
-
-impl Service {
-    /// The `name@version#digest` of a skill that a session of the caller mounts. A version of the call must
-    /// be the mounted one.
-    pub(crate) async fn mounted_in_session(
-        &self,
-        caller: &Caller,
-        id: &str,
-        (name, version): (&str, Option<&str>),
-    ) -> Result<String, ServiceError> {
-        let session = self.sessions().store()?.find(&caller.tenant, &session_id(id)?).await?;
-        let asked = version.map_or_else(|| name.to_owned(), |version| format!("{name}@{version}"));
-        let plain = asked.split(['@', '#']).next().unwrap_or_default();
-        let setup = setup_of(&session)?;
-        let names = setup.skills.iter().map(|skill| skill.split('@').next().unwrap_or_default());
-        let Some(at) = names.clone().position(|mounted| mounted == plain) else {
-            let mounted: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-            let expected = match mounted.is_empty() {
-                true => "a session that mounts the skill, which this one does not: its first call \
-                         decides that, with `mount_skills` or with `session` \"new\""
-                    .to_owned(),
-                false => format!(
-                    "a session that mounts the skill: this one mounts {}",
-                    mounted.join(", ")
-                ),
-            };
-            return Err(ParamsError::wrong("session", expected, id).into());
-        };
-        let mounted = setup.skills.into_iter().nth(at).unwrap_or_default();
-        if asked != plain && !mounted.starts_with(&asked) {
-            let expected = "left out, or the version that the session mounts";
-            return Err(ParamsError::wrong("version", expected, asked).into());
-        }
-        Ok(mounted)
     }
 }
 
@@ -260,6 +220,18 @@ pub(super) fn refuse_other_seed(seed: Option<&SessionSeed>) -> Result<(), Servic
     Ok(())
 }
 
+/// Refuses tools of which nobody would know the answers when the cell is executed again.
+pub(super) fn refuse_tools_of_reproducible(
+    seed: Option<&SessionSeed>,
+    has_tools: bool,
+) -> Result<(), ServiceError> {
+    if seed.is_some() && has_tools {
+        let expected = "left out: a reproducible session has nobody to ask";
+        return Err(ParamsError::wrong("tools", expected, "a list").into());
+    }
+    Ok(())
+}
+
 /// Refuses limits that each cell has for itself.
 pub(super) fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
     for (name, limit) in
@@ -301,20 +273,6 @@ pub(super) async fn contents_of(
     });
     let contents = contents.await.map_err(ServiceError::Interrupted)?;
     contents.map_err(ServiceError::Unreadable)
-}
-
-impl Service {
-    /// Refuses blobs that do not exist or for which the workspace has no room, because each cell would
-    /// be refused.
-    pub(super) async fn ensure_blobs_fit(
-        &self,
-        caller: &Caller,
-        planned: &Planned,
-    ) -> Result<(), ServiceError> {
-        let (blobs, files) = (&planned.blobs, &self.discovery().blobs().files);
-        let blobs = (blobs.clone(), planned.placed.clone());
-        open_inputs(files, caller, blobs, &planned.limits.split().0, None).await.map(drop)
-    }
 }
 
 #[cfg(test)]

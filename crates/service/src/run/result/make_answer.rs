@@ -1,6 +1,5 @@
 //! Makes the answer of a finished run from the worker's outcome.
 
-use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -141,11 +140,6 @@ impl From<RunFailure> for Returned {
     }
 }
 
-/// A summary with these notes at its end.
-fn with_notes<T: Display>(summary: String, notes: impl Iterator<Item = T>) -> String {
-    notes.fold(summary, |summary, note| format!("{summary} {note}"))
-}
-
 impl Answers {
     /// Builds the result of a finished run, whose host was `host`.
     pub(crate) async fn result_of(
@@ -177,19 +171,19 @@ impl Answers {
         name_blobs(&self.blobs, caller, named).await;
         let lost = form.lost(&files, files_total);
         let is_stored = !is_refused_here && !matches!(returned, Returned::NotStored { .. });
-        let converted = returned.wrapping();
-        let converted =
-            converted.map(|wrapping| converted::shown(conversions, wrapping, masks.as_deref()));
-        let (converted, converted_total) = converted.unwrap_or_default();
+        let (converted, converted_total) = match returned.wrapping() {
+            Some(wrapping) => converted::shown(conversions, wrapping, masks.as_deref()),
+            None => (Vec::new(), None),
+        };
         let (summary, output, stored, error) =
             script.explained(returned.into_parts(form.summary_after(duration_ms)));
-        let status = if error.is_none() { RunStatus::Completed } else { RunStatus::Failed };
-        let summary = with_notes(summary, lost.iter().chain(&form.of_inputs));
+        let notes = lost.iter().chain(&form.of_inputs);
+        let summary = notes.fold(summary, |all, note| format!("{all} {note}"));
         let display = displayed(cell, &output_blobs);
         stored.iter().for_each(|blob| add_new(&mut output_blobs, blob));
         let unrepeatable = unrepeatable(error.as_ref(), finished.is_worker_lost, is_stored);
         let result = RunResult {
-            status,
+            status: if error.is_none() { RunStatus::Completed } else { RunStatus::Failed },
             run_id,
             summary,
             output,
