@@ -406,9 +406,9 @@ fn skills_that_call_tools_or_are_called_repeat_from_a_bundle() {
     skills.action("acme.asks", "1.0.0", asks);
     let double = "def main(args):\n    return {'twice': 2 * args['n']}";
     skills.action("acme.double", "1.0.0", double);
-    let settings = ["skills.from_code=acme.*", "records.documents=true"];
-    let settings = settings.iter().flat_map(|setting| ["--set", setting]);
-    let arguments: Vec<&str> = ["--skills", skills.path()].into_iter().chain(settings).collect();
+    let code = ["--set", "skills.from_code=acme.*"];
+    let arguments =
+        [&["--skills", skills.path(), "--set", "records.documents=true"][..], &code].concat();
     let (server, place) = (TestServer::start(&arguments), Command::new());
     let client = server.client();
     let call = json!({"name": "acme.asks", "args": {"n": 1}, "tools": [{"name": "mail"}],
