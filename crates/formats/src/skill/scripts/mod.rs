@@ -1,9 +1,9 @@
 //! The scripts of a skill: the Python files that are called like programs. They are found and described
 //! by their text alone; nothing is executed.
 //!
-//! A script is a Python file with the usual guard (`if __name__ == "__main__":`) or a first line for a
-//! shell, or one in a folder `scripts` that does something when it is run. Everything else in a skill is
-//! a module. The difference decides what is listed, and never what can be called.
+//! A script is a Python file with the usual guard (`if __name__ == "__main__":`), or one in a folder `scripts`
+//! or with a first line for a shell that does something when it is run. Everything else in a skill is a
+//! module. The difference decides what is listed, and never what can be called.
 
 mod help;
 mod program_text;
@@ -70,7 +70,8 @@ fn script<'f>(
     let content = content.strip_prefix("\u{feff}".as_bytes()).unwrap_or(content);
     let text = String::from_utf8_lossy(content);
     let is_program = program_text::has_guard(&text)
-        || is_below_scripts(path) && program_text::does_something(&text);
+        || (is_below_scripts(path) || program_text::has_shell_line(&text))
+            && program_text::does_something(&text);
     is_program.then(|| Script { path, help: help::of(&text) })
 }
 
@@ -95,7 +96,8 @@ mod tests {
     #[test]
     fn scripts_are_told_from_modules() {
         let files = [
-            ("core/gif.py", "def make():\n    print('x')\n"),
+            ("core/gif.py", "#!/usr/bin/env python3\ndef make():\n    print('x')\n"),
+            ("core/run.py", "#!/usr/bin/env python3\n# Runs.\nmake()\n"),
             ("examples/run.py", GUARDED),
             ("scripts/__init__.py", GUARDED),
             ("scripts/fill.py", GUARDED),
@@ -107,6 +109,7 @@ mod tests {
         assert_eq!(
             listed(&files, false),
             [
+                "core/run.py: Runs.",
                 "examples/run.py: Fills a form.",
                 "scripts/fill.py: Fills a form.",
                 "scripts/plain.py: "

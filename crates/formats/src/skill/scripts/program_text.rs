@@ -13,12 +13,21 @@ const OF_MODULES: [&str; 9] = [
     "random.seed",
 ];
 
-/// True for a text with a first line for a shell, or with a guard for what is done only in a program.
+/// True for a text with a guard for what is done only in a program. A guard that does nothing but raise says
+/// that the file is a module.
 pub(super) fn has_guard(text: &str) -> bool {
-    let is_guard = |line: &str| {
+    let is_guard = |line: &&str| {
         line.starts_with("if") && line.contains("__name__") && line.contains("__main__")
     };
-    text.starts_with("#!") || top_lines(text).any(is_guard)
+    let Some(guard) = top_lines(text).find(is_guard) else { return false };
+    let behind = text.split_once(guard).map_or("", |(_, behind)| behind);
+    let mut done = behind.lines().map(str::trim).filter(|line| !line.is_empty());
+    !done.next().is_some_and(|first| first.starts_with("raise"))
+}
+
+/// True for a text with a first line for a shell.
+pub(super) fn has_shell_line(text: &str) -> bool {
+    text.starts_with("#!")
 }
 
 /// True for a text that calls something, or loops, outside of functions and classes.
@@ -73,7 +82,6 @@ mod tests {
     #[test]
     fn guards_are_found_in_their_usual_forms() {
         for text in [
-            "#!/usr/bin/env python3\n",
             "if __name__ == '__main__':\n    main()",
             "x = 1\nif __name__ == \"__main__\": main()",
             "if (__name__ == '__main__'):\n    main()",
@@ -86,6 +94,7 @@ mod tests {
             "def f():\n    if __name__ == '__main__':\n        pass",
             "\"\"\"\nif __name__ == '__main__':\n\"\"\"\n",
             "# if __name__ == '__main__':",
+            "if __name__ == '__main__':\n\n    raise RuntimeError('a module')\n",
         ] {
             assert!(!has_guard(text), "{text}");
         }
