@@ -13,6 +13,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
+use crate::run::prepare::input_blobs::open_inputs;
 use crate::run::prepare::plan::Planned;
 use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
@@ -111,7 +112,10 @@ impl Service {
         let mounts = (mount_skills.as_slice(), input_blobs.as_slice());
         let planned = self.plan_guest(caller, String::new(), mounts, (limits, seed.as_ref()));
         let planned = planned.await?;
-        self.ensure_blobs_fit(caller, &planned).await?;
+        // With blobs that do not exist, or have no room in the workspace, each cell would be refused.
+        let (blobs, files) = (planned.blobs.clone(), &self.discovery().blobs().files);
+        let blobs = (blobs, planned.placed.clone());
+        open_inputs(files, caller, blobs, &planned.limits.split().0, None).await?;
         let ends = [idle_ms, max_age_ms].map(|time| time.map(Duration::from_millis));
         let made = (&planned, input_blobs, seed, SessionKind::Lasting);
         self.add_session(caller, made, label, ends).await

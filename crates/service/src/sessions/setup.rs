@@ -220,18 +220,6 @@ pub(super) fn refuse_other_seed(seed: Option<&SessionSeed>) -> Result<(), Servic
     Ok(())
 }
 
-/// Refuses tools of which nobody would know the answers when the cell is executed again.
-pub(super) fn refuse_tools_of_reproducible(
-    seed: Option<&SessionSeed>,
-    has_tools: bool,
-) -> Result<(), ServiceError> {
-    if seed.is_some() && has_tools {
-        let expected = "left out: a reproducible session has nobody to ask";
-        return Err(ParamsError::wrong("tools", expected, "a list").into());
-    }
-    Ok(())
-}
-
 /// Refuses limits that each cell has for itself.
 pub(super) fn refuse_what_cells_set(limits: &RequestedLimits) -> Result<(), ServiceError> {
     for (name, limit) in
