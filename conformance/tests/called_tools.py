@@ -13,7 +13,7 @@ from .refused import wrong
 # Steps of a loop after which nothing in it can go on without an answer.
 PASSES = 100
 
-NOT_WITH_TOOLS = ("reproducible", "detach", "idempotency_key")
+NOT_WITH_TOOLS = ("detach", "idempotency_key")
 KINDS = {"string": str, "integer": int, "array": list, "object": dict}
 
 

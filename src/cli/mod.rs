@@ -27,9 +27,8 @@ use crate::cli::commands::run::local_program;
 use crate::cli::commands::serve::listen;
 use crate::cli::commands::serve::reload::ConfigSource;
 use crate::cli::commands::skills::args::SkillsCommand;
-use crate::cli::commands::skills::{
-    check_skills, deps, list_skills, new_skill, publish, skills_lock, sources,
-};
+use crate::cli::commands::skills::execute::execute_skills;
+use crate::cli::commands::skills::new_skill;
 use crate::cli::commands::{
     blobs, conformance, doctor, engine, kernel, keys, licenses, man, mcp, repl, runs, secrets,
     sessions, show_config, test, tools, top, verify,
@@ -138,7 +137,7 @@ fn with_config(
         Command::Test(args) => test::test(config, installer, &args),
         Command::Verify(args) => verify::verify(&config, &args).map_err(Failed::harmless),
         Command::Bundle(args) => verify::bundle(&config, &args).map_err(Failed::harmless),
-        Command::Skills(command) => skills(command, config, &source.surroundings),
+        Command::Skills(command) => execute_skills(command, config, &source.surroundings),
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
         Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),
         Command::Repl(args) => repl::repl(&config, &args, source.surroundings.api_key()),
@@ -172,40 +171,5 @@ fn with_config(
         | Command::Completions { .. }
         | Command::Man { .. }
         | Command::Licenses { .. } => Ok(Exit::Done),
-    }
-}
-
-/// Executes a command about skills.
-fn skills(
-    command: SkillsCommand,
-    config: Config,
-    surroundings: &Surroundings,
-) -> Result<Exit, Failed> {
-    match command {
-        SkillsCommand::Check { folders, json } => {
-            check_skills::check_skills(config, &folders, json)
-        }
-        SkillsCommand::Lock { file, json } => skills_lock::lock_skills(&config, &file, json),
-        SkillsCommand::Add(args) => sources::add(&config, &args, surroundings.source_token()),
-        SkillsCommand::Update(args) => sources::update(&config, &args, surroundings.source_token()),
-        SkillsCommand::Outdated(args) => {
-            sources::outdated(&config, &args, surroundings.source_token())
-        }
-        SkillsCommand::Remove(args) => sources::remove(&config, &args),
-        SkillsCommand::Deps(command) => deps::deps(&config, &command),
-        SkillsCommand::List { namespace, tenant, json } => {
-            list_skills::list(&config, namespace.as_deref(), tenant.as_deref(), json)
-        }
-        SkillsCommand::Show { skill, file, tenant, json } => {
-            list_skills::show(&config, &skill, file.as_deref(), tenant.as_deref(), json)
-        }
-        SkillsCommand::Publish { folder, json, at } => {
-            publish::publish(&folder, &at, surroundings.api_key(), json)
-        }
-        SkillsCommand::Unpublish { skill, at } => {
-            publish::unpublish(&skill, &at, surroundings.api_key())
-        }
-        // It was executed without the configuration.
-        SkillsCommand::New { .. } => Ok(Exit::Done),
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use crate::error::{SourceError, shown};
-use crate::source::Source;
+use crate::source::SkillSource;
 
 /// Largest lock that is read, in bytes.
 pub const MAX_LOCK: usize = 4 << 20;
@@ -38,11 +38,11 @@ struct Entry {
 
 /// A skill that a lock lists.
 #[derive(Debug)]
-pub struct ListedSkill {
+pub struct ForeignSkill {
     /// Its name in the lock.
     pub name: String,
     /// Where it comes from, or why that is not known here.
-    pub source: Result<Source, SourceError>,
+    pub source: Result<SkillSource, SourceError>,
 }
 
 /// Reads a lock of another tool.
@@ -50,7 +50,7 @@ pub struct ListedSkill {
 /// # Errors
 ///
 /// It is no such lock.
-pub fn read(text: &str) -> Result<Vec<ListedSkill>, SourceError> {
+pub fn read(text: &str) -> Result<Vec<ForeignSkill>, SourceError> {
     let wrong = |why: String| SourceError::NotASource(format!("the lock {why}"));
     if text.len() > MAX_LOCK {
         return Err(wrong(format!("is longer than {} MiB", MAX_LOCK >> 20)));
@@ -62,12 +62,12 @@ pub fn read(text: &str) -> Result<Vec<ListedSkill>, SourceError> {
     }
     let listed = lock.skills.into_iter().map(|(name, entry)| {
         let source = source_of(&entry);
-        ListedSkill { name, source }
+        ForeignSkill { name, source }
     });
     Ok(listed.collect())
 }
 
-fn source_of(entry: &Entry) -> Result<Source, SourceError> {
+fn source_of(entry: &Entry) -> Result<SkillSource, SourceError> {
     let text = match entry.source_type.as_str() {
         "github" => format!("github:{}", entry.source),
         "gitlab" => format!("gitlab:{}", entry.source),
@@ -85,7 +85,7 @@ fn source_of(entry: &Entry) -> Result<Source, SourceError> {
             )));
         }
     };
-    let mut source = Source::parse(&text)?;
+    let mut source = SkillSource::parse(&text)?;
     if let Some(reference) = &entry.reference {
         source.reference = Some(reference.clone());
     }

@@ -23,10 +23,10 @@ mod web;
 mod web_url;
 
 pub use crate::error::SourceError;
-pub use crate::source::{NPM_REGISTRY, Source, SourceKind};
+pub use crate::source::{NPM_REGISTRY, SkillSource, SourceKind};
 pub use crate::tree::Tree;
 pub use crate::web::{Web, WebOptions};
-pub use crate::web_url::{Credentials, WebUrl};
+pub use crate::web_url::{UrlCredentials, WebUrl};
 
 use wardian_vocabulary::ids::Digest;
 
@@ -87,7 +87,7 @@ impl Fetched {
 /// The source cannot be reached, is not what it claims, or is too large.
 pub fn fetch(
     web: &Web,
-    source: &Source,
+    source: &SkillSource,
     npm_registry: &WebUrl,
     pinned: Option<&str>,
 ) -> Result<Fetched, SourceError> {
@@ -112,7 +112,7 @@ pub fn fetch(
         }
         SourceKind::Archive(url) => {
             let mut request = web::WebRequest::get(url.clone());
-            request.authorization = credentials.map(Credentials::bearer);
+            request.authorization = credentials.map(UrlCredentials::bearer);
             let bytes = web.send(request, url)?.expect_ok()?.whole(MAX_ARCHIVE)?;
             archive::unpack(&bytes, &mut tree)?;
             format!("sha256:{}", Digest::of(&bytes))
@@ -140,7 +140,11 @@ pub fn fetch(
 
 /// Refuses what is not the pinned revision. Of commits and digests the servers have no choice; archives and packages
 /// can be replaced.
-fn check_pinned(source: &Source, pinned: Option<&str>, found: &str) -> Result<(), SourceError> {
+fn check_pinned(
+    source: &SkillSource,
+    pinned: Option<&str>,
+    found: &str,
+) -> Result<(), SourceError> {
     match pinned {
         Some(pinned) if !pinned.is_empty() && pinned != found => Err(SourceError::Digest {
             what: format!("`{source}`"),

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use crate::error::{SourceError, shown};
 use crate::web::{Redirects, Web, WebRequest};
-use crate::web_url::{Credentials, WebUrl};
+use crate::web_url::{UrlCredentials, WebUrl};
 
 /// Largest document about a package. The largest of the public registry have some 10 MB in the short form.
 const MAX_DOCUMENT: u64 = 64 << 20;
@@ -60,12 +60,12 @@ pub(crate) fn fetch(
     registry: &WebUrl,
     package: &str,
     wanted: Option<&str>,
-    credentials: Option<&Credentials>,
+    credentials: Option<&UrlCredentials>,
 ) -> Result<FetchedPackage, SourceError> {
     let mut url = registry.clone();
     url.path =
         format!("{}/{}", registry.plain_path().trim_end_matches('/'), package.replace('/', "%2f"));
-    let authorization = credentials.map(Credentials::bearer);
+    let authorization = credentials.map(UrlCredentials::bearer);
     let request = WebRequest {
         headers: vec![("accept".to_owned(), SHORT.to_owned())],
         authorization: authorization.clone(),

@@ -10,7 +10,7 @@ use crate::archive::{ArchiveKind, unpack};
 use crate::error::{SourceError, shown};
 use crate::tree::Tree;
 use crate::web::{Redirects, Web, WebRequest, WebResponse};
-use crate::web_url::{Credentials, WebUrl};
+use crate::web_url::{UrlCredentials, WebUrl};
 
 const MAX_MANIFEST: u64 = 4 << 20;
 const MAX_TOKEN: u64 = 1 << 20;
@@ -60,7 +60,7 @@ struct Pull<'a> {
     web: &'a Web,
     registry: &'a WebUrl,
     repository: &'a str,
-    credentials: Option<&'a Credentials>,
+    credentials: Option<&'a UrlCredentials>,
     authorization: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn fetch(
     registry: &WebUrl,
     repository: &str,
     reference: &str,
-    credentials: Option<&Credentials>,
+    credentials: Option<&UrlCredentials>,
     tree: &mut Tree,
 ) -> Result<String, SourceError> {
     let mut pull = Pull { web, registry, repository, credentials, authorization: None };
@@ -190,7 +190,7 @@ impl Pull<'_> {
     fn answer(&self, challenge: &str) -> Result<Option<String>, SourceError> {
         let (scheme, fields) = challenge.split_once(' ').unwrap_or((challenge, ""));
         if scheme.eq_ignore_ascii_case("basic") {
-            return Ok(self.credentials.map(Credentials::basic));
+            return Ok(self.credentials.map(UrlCredentials::basic));
         }
         if !scheme.eq_ignore_ascii_case("bearer") {
             return Ok(None);
@@ -206,14 +206,14 @@ impl Pull<'_> {
         let scope = format!("repository:{}:pull", self.repository);
         url.path = format!("{}{joint}service={service}&scope={scope}", url.path);
         let is_related = has_one_owner(url.host(), self.registry.host());
-        let authorization = self.credentials.filter(|_| is_related).map(Credentials::basic);
+        let authorization = self.credentials.filter(|_| is_related).map(UrlCredentials::basic);
         let request = WebRequest { authorization, ..WebRequest::get(url) };
         let answer = self.web.send(request, self.registry)?.expect_ok()?.whole(MAX_TOKEN)?;
         let token: Token = serde_json::from_slice(&answer)
             .map_err(|fault| SourceError::damaged("the token of the registry", fault))?;
         let token = token.token.or(token.access_token).unwrap_or_default();
-        Ok(Some(Credentials::of_token(&format!("token:{token}")))
-            .filter(Credentials::is_sendable)
+        Ok(Some(UrlCredentials::of_token(&format!("token:{token}")))
+            .filter(UrlCredentials::is_sendable)
             .map(|token| token.bearer()))
     }
 }

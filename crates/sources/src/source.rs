@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::{SourceError, shown};
-use crate::web_url::{Credentials, WebUrl};
+use crate::web_url::{UrlCredentials, WebUrl};
 
 /// Endings of names of archives.
 const ARCHIVES: [&str; 6] = [".zip", ".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"];
@@ -42,7 +42,7 @@ pub enum SourceKind {
 
 /// A source of skills.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
+pub struct SkillSource {
     /// What it is.
     pub kind: SourceKind,
     /// The branch, tag, commit, version or digest that was asked for; `None` for the usual one.
@@ -50,10 +50,10 @@ pub struct Source {
     /// The folder in it, without slashes at its ends; empty for all of it.
     pub path: String,
     /// Credentials in the URL that the user typed.
-    pub credentials: Option<Credentials>,
+    pub credentials: Option<UrlCredentials>,
 }
 
-impl Source {
+impl SkillSource {
     /// Reads what a user typed.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl Source {
 }
 
 /// As people read it.
-impl fmt::Display for Source {
+impl fmt::Display for SkillSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.name();
         f.write_str(&shown(name.strip_prefix("git+").unwrap_or(&name)))?;
@@ -147,8 +147,8 @@ impl fmt::Display for Source {
     }
 }
 
-const fn of_kind(kind: SourceKind) -> Source {
-    Source { kind, reference: None, path: String::new(), credentials: None }
+const fn of_kind(kind: SourceKind) -> SkillSource {
+    SkillSource { kind, reference: None, path: String::new(), credentials: None }
 }
 
 fn clean_path(path: &str) -> Result<String, SourceError> {
@@ -182,13 +182,13 @@ fn is_archive(text: &str) -> bool {
     ARCHIVES.iter().any(|ending| text.ends_with(ending))
 }
 
-fn local(text: &str) -> Source {
+fn local(text: &str) -> SkillSource {
     let path = PathBuf::from(text);
     of_kind(if is_archive(text) { SourceKind::File(path) } else { SourceKind::Folder(path) })
 }
 
 /// `owner/repo[/path][@ref]`, or `#ref` at its end.
-fn hosted(host: &str, text: &str) -> Result<Source, SourceError> {
+fn hosted(host: &str, text: &str) -> Result<SkillSource, SourceError> {
     let (text, reference) = match text.split_once('@').or_else(|| text.split_once('#')) {
         Some((before, reference)) => (before, Some(checked_reference(reference)?)),
         None => (text, None),
@@ -209,7 +209,7 @@ fn hosted(host: &str, text: &str) -> Result<Source, SourceError> {
     let path = clean_path(parts.next().unwrap_or_default())?;
     let repository = repository.strip_suffix(".git").unwrap_or(repository);
     let (url, _) = WebUrl::parse(&format!("https://{host}/{owner}/{repository}.git"))?;
-    Ok(Source { reference, path, ..of_kind(SourceKind::Git(url)) })
+    Ok(SkillSource { reference, path, ..of_kind(SourceKind::Git(url)) })
 }
 
 fn checked_reference(text: &str) -> Result<String, SourceError> {
@@ -224,21 +224,21 @@ fn checked_reference(text: &str) -> Result<String, SourceError> {
 }
 
 /// A URL of a repository, with its reference after `#`.
-fn git_url(text: &str) -> Result<Source, SourceError> {
+fn git_url(text: &str) -> Result<SkillSource, SourceError> {
     let (plain, reference) = match text.split_once('#') {
         Some((plain, reference)) => (plain, Some(checked_reference(reference)?)),
         None => (text, None),
     };
     let (mut url, credentials) = WebUrl::parse(plain)?;
     url.path = url.plain_path().trim_end_matches('/').to_owned();
-    Ok(Source { reference, credentials, ..of_kind(SourceKind::Git(url)) })
+    Ok(SkillSource { reference, credentials, ..of_kind(SourceKind::Git(url)) })
 }
 
 /// A URL: of an archive by its ending, else of a repository or of a page that shows a folder of one.
-fn url(text: &str) -> Result<Source, SourceError> {
+fn url(text: &str) -> Result<SkillSource, SourceError> {
     let (url, credentials) = WebUrl::parse(text)?;
     if is_archive(url.plain_path()) {
-        return Ok(Source { credentials, ..of_kind(SourceKind::Archive(url)) });
+        return Ok(SkillSource { credentials, ..of_kind(SourceKind::Archive(url)) });
     }
     let is_forge = matches!(url.host(), "github.com" | "gitlab.com");
     let page =
@@ -250,7 +250,7 @@ fn url(text: &str) -> Result<Source, SourceError> {
         let repository = repository.trim_end_matches('/');
         let repository = repository.strip_suffix(".git").unwrap_or(repository);
         let kind = SourceKind::Git(WebUrl { path: format!("{repository}.git"), ..url.clone() });
-        return Ok(Source { reference, path, credentials, ..of_kind(kind) });
+        return Ok(SkillSource { reference, path, credentials, ..of_kind(kind) });
     }
     let mut source = git_url(text)?;
     if let SourceKind::Git(url) = &mut source.kind
@@ -262,7 +262,7 @@ fn url(text: &str) -> Result<Source, SourceError> {
     Ok(source)
 }
 
-fn npm(text: &str) -> Result<Source, SourceError> {
+fn npm(text: &str) -> Result<SkillSource, SourceError> {
     let scoped = text.starts_with('@');
     let rest = text.strip_prefix('@').unwrap_or(text);
     let (name, version) = match rest.split_once('@') {
@@ -282,7 +282,7 @@ fn npm(text: &str) -> Result<Source, SourceError> {
         )));
     }
     let package = if scoped { format!("@{name}") } else { name.to_owned() };
-    Ok(Source { reference: version, ..of_kind(SourceKind::Npm { package }) })
+    Ok(SkillSource { reference: version, ..of_kind(SourceKind::Npm { package }) })
 }
 
 /// A version, a range or a tag of npm. It never becomes a part of a path.
@@ -295,7 +295,7 @@ fn checked_version(text: &str) -> Result<String, SourceError> {
 }
 
 /// `HOST/REPOSITORY[:TAG][@DIGEST]`.
-fn oci(text: &str) -> Result<Source, SourceError> {
+fn oci(text: &str) -> Result<SkillSource, SourceError> {
     let wrong = || {
         SourceError::NotASource(format!(
             "`oci://{}` names no artifact: write `oci://HOST/REPOSITORY[:TAG]` or `…@sha256:DIGEST`",
@@ -334,7 +334,7 @@ fn oci(text: &str) -> Result<Source, SourceError> {
         return Err(wrong());
     }
     let kind = SourceKind::Oci { registry, repository: repository.to_owned() };
-    Ok(Source { reference, credentials, ..of_kind(kind) })
+    Ok(SkillSource { reference, credentials, ..of_kind(kind) })
 }
 
 #[cfg(test)]
@@ -342,7 +342,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> (String, Option<String>, String) {
-        let source = Source::parse(text).unwrap();
+        let source = SkillSource::parse(text).unwrap();
         (source.name(), source.reference.clone(), source.path)
     }
 
@@ -377,8 +377,8 @@ mod tests {
             let (name, reference, path) = expected;
             assert_eq!(parsed(text), (name, reference, path.to_owned()), "{text}");
             // A lock's name means the same source.
-            let again = Source::parse(&parsed(text).0).unwrap();
-            assert_eq!(again.kind, Source::parse(text).unwrap().kind, "{text}");
+            let again = SkillSource::parse(&parsed(text).0).unwrap();
+            assert_eq!(again.kind, SkillSource::parse(text).unwrap().kind, "{text}");
         }
     }
 
@@ -405,7 +405,7 @@ mod tests {
             "file:///etc/passwd",
             "oci://h/x:../y",
         ] {
-            let wrong = Source::parse(text).unwrap_err().to_string();
+            let wrong = SkillSource::parse(text).unwrap_err().to_string();
             assert!(!wrong.contains("secret") && !wrong.contains('\u{7}'), "{wrong}");
         }
     }
@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn no_secrets_in_names() {
         for text in ["https://me:secret@git.example/x.git", "oci://me:secret@reg.example/x:1"] {
-            let source = Source::parse(text).unwrap();
+            let source = SkillSource::parse(text).unwrap();
             let all = format!("{source} {source:?} {}", source.name());
             assert!(!all.contains("secret") && !all.contains("me:"), "{all}");
             assert!(source.credentials.is_some());

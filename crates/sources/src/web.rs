@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use crate::error::{SourceError, shown};
-use crate::web_url::{Credentials, WebUrl};
+use crate::web_url::{UrlCredentials, WebUrl};
 use wardian_egress::Egress;
 use wardian_egress::config::{EgressConfig, NetworkLimits};
 use wardian_egress::error::{NetworkError, errno};
@@ -92,7 +92,7 @@ pub struct WebOptions {
     /// Whether hosts that the user names may have private addresses.
     pub allows_private: bool,
     /// The token for the source.
-    pub token: Option<Credentials>,
+    pub token: Option<UrlCredentials>,
 }
 
 /// The network as sources are reached over it. It blocks, so it belongs to no thread of an asynchronous program.
@@ -101,7 +101,7 @@ pub struct Web {
     runtime: Runtime,
     public: Egress,
     private: Option<Egress>,
-    token: Option<Credentials>,
+    token: Option<UrlCredentials>,
     left: Cell<u64>,
     deadline: Instant,
 }
@@ -136,7 +136,7 @@ impl Web {
     }
 
     /// The credentials for a source: those in its URL, else the user's token.
-    pub(crate) fn credentials(&self, of_url: Option<&Credentials>) -> Option<Credentials> {
+    pub(crate) fn credentials(&self, of_url: Option<&UrlCredentials>) -> Option<UrlCredentials> {
         of_url.or(self.token.as_ref()).cloned()
     }
 

@@ -6,12 +6,12 @@ use crate::error::{SourceError, shown};
 
 /// A user and a password or token. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Credentials {
+pub struct UrlCredentials {
     user: String,
     secret: String,
 }
 
-impl Credentials {
+impl UrlCredentials {
     /// Those of a token: `USER:SECRET`, or a token that is enough alone.
     #[must_use]
     pub fn of_token(token: &str) -> Self {
@@ -40,9 +40,9 @@ impl Credentials {
     }
 }
 
-impl fmt::Debug for Credentials {
+impl fmt::Debug for UrlCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Credentials(..)")
+        f.write_str("UrlCredentials(..)")
     }
 }
 
@@ -62,7 +62,7 @@ impl WebUrl {
     /// # Errors
     ///
     /// Other schemes than `https`, and `http` for another host than this machine.
-    pub fn parse(text: &str) -> Result<(Self, Option<Credentials>), SourceError> {
+    pub fn parse(text: &str) -> Result<(Self, Option<UrlCredentials>), SourceError> {
         let wrong = |why: &str| SourceError::NotASource(format!("the URL {why}"));
         let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("has no scheme"))?;
         let is_encrypted = match scheme.to_ascii_lowercase().as_str() {
@@ -155,9 +155,9 @@ impl fmt::Display for WebUrl {
     }
 }
 
-fn credentials_in(user: &str) -> Credentials {
+fn credentials_in(user: &str) -> UrlCredentials {
     let (user, secret) = user.split_once(':').unwrap_or(("x-access-token", user));
-    Credentials { user: percent_decoded(user), secret: percent_decoded(secret) }
+    UrlCredentials { user: percent_decoded(user), secret: percent_decoded(secret) }
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -187,9 +187,9 @@ mod tests {
         assert_eq!(url.to_string(), "https://git.example:8443/a/b.git");
         let found = found.unwrap();
         assert_eq!(found.basic(), "Basic bWU6cEBzcw==");
-        assert_eq!(format!("{found:?}"), "Credentials(..)");
+        assert_eq!(format!("{found:?}"), "UrlCredentials(..)");
         let (_, alone) = WebUrl::parse("https://ghp_abc@github.com/a/b").unwrap();
-        assert_eq!(alone, Some(Credentials::of_token("ghp_abc\n")));
+        assert_eq!(alone, Some(UrlCredentials::of_token("ghp_abc\n")));
     }
 
     #[test]

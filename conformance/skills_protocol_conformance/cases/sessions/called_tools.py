@@ -129,10 +129,10 @@ def schemas(session):
     expect("output" in found, f"the message names `output`, got {shown(found)}")
 
 
-@tool_case("exclusive", REQUESTS, "`reproducible`, `detach` and `idempotency_key` exclude `tools`.")
+@tool_case("exclusive", REQUESTS, "`detach`, `idempotency_key` and `cache` of `reproducible` exclude `tools`.")
 def exclusive(session):
     """What a run that waits cannot have is refused by its name."""
-    for name, value in {"reproducible": True, "detach": True, "idempotency_key": "tools-of-a-case"}.items():
+    for name, value in {"detach": True, "idempotency_key": "tools-of-a-case"}.items():
         params = {"language": "python", "code": "1", "tools": [FIND], name: value}
         found = session.error("run_code", **params).get("data") or {}
         expect_equal(found.get("parameter"), name, f"`data.parameter` of a call with `{name}`")

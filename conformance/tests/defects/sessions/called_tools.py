@@ -81,4 +81,4 @@ def _(server):
 
 @defect("runs with tools can be in the background", "sessions.tools-exclusive")
 def _(server):
-    server.not_with_tools = lambda: ("reproducible", "idempotency_key")
+    server.not_with_tools = lambda: ("idempotency_key",)

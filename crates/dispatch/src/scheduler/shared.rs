@@ -480,19 +480,9 @@ impl Scheduler {
         let (has_vacancy, needs_watch) = (state.vacancies() > 0, state.needs_watch());
         let demand = PoolDemand { phase, has_vacancy, needs_watch };
         self.demand.send_if_modified(|before| std::mem::replace(before, demand) != demand);
-        self.status.send_if_modified(|status| {
-            let same_failure = match (&status.failure, failure) {
-                (Some(old), Some(new)) => Arc::ptr_eq(old, new),
-                (old, new) => old.is_none() == new.is_none(),
-            };
-            let before = (status.phase, status.alive, status.engaged, status.gone_guests);
-            let is_same = same_failure && before == (phase, alive, engaged, gone);
-            if !is_same {
-                let (failure, gone_guests) = (failure.clone(), gone);
-                *status = PoolStatus { phase, alive, engaged, gone_guests, failure };
-            }
-            !is_same
-        });
+        let (failure, gone_guests) = (failure.clone(), gone);
+        let now = PoolStatus { phase, alive, engaged, gone_guests, failure };
+        self.status.send_if_modified(|status| status.become_this(now));
     }
 }
 

@@ -30,3 +30,16 @@ pub(crate) struct PoolStatus {
     /// The reason why the last worker did not start; none once a worker has started.
     pub failure: Option<Arc<StartFailure>>,
 }
+
+impl PoolStatus {
+    /// Becomes another one. Returns false if it is the same.
+    pub(crate) fn become_this(&mut self, now: Self) -> bool {
+        let numbers = |one: &Self| (one.phase, one.alive, one.engaged, one.gone_guests);
+        let failure = |one: &Self| one.failure.as_ref().map(Arc::as_ptr);
+        let changes = numbers(self) != numbers(&now) || failure(self) != failure(&now);
+        if changes {
+            *self = now;
+        }
+        changes
+    }
+}

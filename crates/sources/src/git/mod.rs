@@ -17,12 +17,12 @@ use gix_hash::ObjectId;
 
 use crate::discover::skill_folders;
 use crate::error::{SourceError, shown};
-use crate::git::object::{EntryKind, ListedEntry, list_tree, tree_of_commit};
+use crate::git::object::{EntryKind, TreeEntry, list_tree, tree_of_commit};
 use crate::git::pack::{Object, Objects, read_pack};
-use crate::git::wire::{Advertised, Conversation, FetchOrder};
+use crate::git::wire::{Advertised, FetchOrder, GitConversation};
 use crate::tree::Tree;
 use crate::web::Web;
-use crate::web_url::{Credentials, WebUrl};
+use crate::web_url::{UrlCredentials, WebUrl};
 
 /// Fetches a commit, and adds the files of the skills below `path` to `tree`. Returns the commit.
 pub(crate) fn fetch(
@@ -30,11 +30,11 @@ pub(crate) fn fetch(
     url: &WebUrl,
     reference: Option<&str>,
     path: &str,
-    credentials: Option<&Credentials>,
+    credentials: Option<&UrlCredentials>,
     tree: &mut Tree,
 ) -> Result<String, SourceError> {
-    let authorization = credentials.map(Credentials::basic);
-    let mut conversation = Conversation::open(web, url, authorization)?;
+    let authorization = credentials.map(UrlCredentials::basic);
+    let mut conversation = GitConversation::open(web, url, authorization)?;
     let target = resolve(&mut conversation, reference)?;
     let leaves_out = conversation.can_leave_out_contents();
     let mut objects = Objects::default();
@@ -60,7 +60,7 @@ pub(crate) fn fetch(
 
 /// The commit, tag or branch that a reference means.
 fn resolve(
-    conversation: &mut Conversation<'_>,
+    conversation: &mut GitConversation<'_>,
     reference: Option<&str>,
 ) -> Result<ObjectId, SourceError> {
     let hash = conversation.hash();
@@ -113,10 +113,7 @@ fn commit_of(mut id: ObjectId, objects: &Objects) -> Result<ObjectId, SourceErro
 }
 
 /// The entries in folders of skills below `path`.
-fn of_skills<'l>(
-    listed: &'l [ListedEntry],
-    path: &str,
-) -> Result<Vec<&'l ListedEntry>, SourceError> {
+fn of_skills<'l>(listed: &'l [TreeEntry], path: &str) -> Result<Vec<&'l TreeEntry>, SourceError> {
     let files = listed.iter().filter(|entry| entry.kind == EntryKind::File);
     let folders = skill_folders(files.map(|entry| entry.path.as_str()), path)?;
     // Folders above others: only the root can be one.
@@ -132,7 +129,7 @@ fn of_skills<'l>(
     Ok(wanted.collect())
 }
 
-fn missing_in(wanted: &[&ListedEntry], objects: &Objects) -> Vec<ObjectId> {
+fn missing_in(wanted: &[&TreeEntry], objects: &Objects) -> Vec<ObjectId> {
     let mut missing: HashMap<ObjectId, ()> = HashMap::new();
     for entry in wanted {
         let has_content = matches!(entry.kind, EntryKind::File | EntryKind::Link);
@@ -145,7 +142,7 @@ fn missing_in(wanted: &[&ListedEntry], objects: &Objects) -> Vec<ObjectId> {
     missing
 }
 
-fn add(entry: &ListedEntry, objects: &Objects, tree: &mut Tree) -> Result<(), SourceError> {
+fn add(entry: &TreeEntry, objects: &Objects, tree: &mut Tree) -> Result<(), SourceError> {
     match entry.kind {
         EntryKind::Submodule => {
             tree.note(&entry.path, "is a submodule: its files were not fetched");

@@ -19,7 +19,7 @@ pub(super) enum EntryKind {
 
 /// An entry of a commit with its whole path.
 #[derive(Debug)]
-pub(super) struct ListedEntry {
+pub(super) struct TreeEntry {
     pub(super) path: String,
     pub(super) kind: EntryKind,
     pub(super) id: ObjectId,
@@ -48,7 +48,7 @@ pub(super) fn list_tree(
     root: ObjectId,
     objects: &Objects,
     hash: HashKind,
-) -> Result<Vec<ListedEntry>, SourceError> {
+) -> Result<Vec<TreeEntry>, SourceError> {
     let mut listed = Vec::new();
     let mut pending = vec![(String::new(), root)];
     let mut count = 0_usize;
@@ -80,7 +80,7 @@ pub(super) fn list_tree(
                 0o160_000 => EntryKind::Submodule,
                 _ => return Err(SourceError::entry(&path, "is a special file")),
             };
-            listed.push(ListedEntry { path, kind, id });
+            listed.push(TreeEntry { path, kind, id });
         }
     }
     Ok(listed)

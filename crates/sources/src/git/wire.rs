@@ -37,7 +37,7 @@ pub(super) struct FetchOrder<'o> {
 
 /// A server, and what it can do.
 #[derive(Debug)]
-pub(super) struct Conversation<'w> {
+pub(super) struct GitConversation<'w> {
     web: &'w Web,
     named: &'w WebUrl,
     /// The URL of the repository, after redirects.
@@ -50,7 +50,7 @@ pub(super) struct Conversation<'w> {
     hash: HashKind,
 }
 
-impl<'w> Conversation<'w> {
+impl<'w> GitConversation<'w> {
     pub(super) fn open(
         web: &'w Web,
         url: &'w WebUrl,

@@ -200,16 +200,8 @@ impl AskedCell {
         (for_caller, for_servers)
     }
 
-    /// True if its caller alone answers all of it, and decides nothing of what others do.
-    pub(super) fn is_for_caller(&self) -> bool {
-        let is_of_caller = |item: &AskedItem| {
-            item.fault.is_none() && item.kind != AskedKind::Approval && !self.is_for_server(item)
-        };
-        self.requests.iter().all(is_of_caller)
-    }
-
     /// True if the gateway answers this request itself.
-    fn is_for_server(&self, item: &AskedItem) -> bool {
+    pub(super) fn is_for_server(&self, item: &AskedItem) -> bool {
         let is_decided = item.kind != AskedKind::Approval;
         is_decided && item.tool.as_deref().is_some_and(|tool| self.tools.listed(tool).is_some())
     }

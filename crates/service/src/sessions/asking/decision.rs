@@ -3,7 +3,7 @@
 use std::mem::take;
 
 use crate::error::ServiceError;
-use crate::sessions::asking::asked::{AskedCell, id_of};
+use crate::sessions::asking::asked::{AskedCell, AskedItem, id_of};
 use crate::sessions::asking::called_tools::KnownTools;
 use crate::sessions::asking::server_call::{Decision, ServerCall};
 use wardian_formats::job::session::asking::{JsonText, ToolRequest};
@@ -59,6 +59,14 @@ pub(crate) struct DecidedCall {
 }
 
 impl AskedCell {
+    /// True if its caller alone answers all of it, and decides nothing of what others do.
+    pub(super) fn is_for_caller(&self) -> bool {
+        let is_of_caller = |item: &AskedItem| {
+            item.fault.is_none() && item.kind != AskedKind::Approval && !self.is_for_server(item)
+        };
+        self.requests.iter().all(is_of_caller)
+    }
+
     /// Takes the decisions out of these answers to the cell of this number. Its other requests stay as they are,
     /// and so do the answers to them, which are checked as well. `None` if there are no decisions among them.
     ///

@@ -8,21 +8,23 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::commands::skills::skills_lock::{LockedSkill, Origin, entries_in};
+use crate::cli::commands::skills::skills_lock::{LockedSkill, SkillOrigin, entries_in};
 use crate::cli::commands::skills::sources::args::AddArgs;
-use crate::cli::commands::skills::sources::candidate::{Candidate, Grants, name_of, stage};
-use crate::cli::commands::skills::sources::place::Place;
+use crate::cli::commands::skills::sources::candidate::{Grants, SkillCandidate, name_of, stage};
+use crate::cli::commands::skills::sources::place::SkillPlace;
 use crate::cli::commands::skills::sources::plan::{
-    Item, Step, agree, carry_out, compare, show, tell_notes,
+    Item, SkillStep, agree, carry_out, compare, show, tell_notes,
 };
-use crate::cli::commands::skills::sources::reach::{Order, Reach, Revision, of_source, order_of};
+use crate::cli::commands::skills::sources::reach::{
+    FetchOrder, Reach, Revision, of_source, order_of,
+};
 use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use wardian_config::Config;
 use wardian_sources::foreign_lock::{self, MAX_LOCK};
-use wardian_sources::{FoundSkill, Source, SourceKind};
+use wardian_sources::{FoundSkill, SkillSource, SourceKind};
 use wardian_vocabulary::ids::{Digest, SkillName};
 
 /// Names that a message lists.
@@ -38,7 +40,7 @@ struct LeftOut {
 /// A skill that is wanted of an order.
 #[derive(Debug)]
 struct Wanted {
-    order: Order,
+    order: FetchOrder,
     /// Its name, or all of the order's.
     name: Option<String>,
     /// The digest that it must have.
@@ -58,7 +60,7 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
     if args.list {
         return list(&mut reach, &wanted, left_out, args.json);
     }
-    let mut place = Place::open(config, args.reach.dir.as_deref())?;
+    let mut place = SkillPlace::open(config, args.reach.dir.as_deref())?;
     let staging = place.staging()?;
     let mut items = Vec::new();
     for one in &wanted {
@@ -75,7 +77,7 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
 }
 
 fn finish(
-    place: &mut Place,
+    place: &mut SkillPlace,
     items: Vec<Item>,
     left_out: &[LeftOut],
     args: &AddArgs,
@@ -84,7 +86,7 @@ fn finish(
         show(&items);
     }
     tell_notes(&items);
-    let changes = items.iter().filter(|item| item.shown.step != Step::Nothing).count();
+    let changes = items.iter().filter(|item| item.shown.step != SkillStep::Nothing).count();
     if changes > 0 {
         let dir = shown(&place.dir.display().to_string());
         let noun = if changes == 1 { "this skill" } else { "these skills" };
@@ -122,11 +124,11 @@ fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) {
 
 /// What the user wants of the source that he typed.
 fn of_source_text(text: &str, args: &AddArgs, reach: &mut Reach) -> Result<Vec<Wanted>, Failed> {
-    let mut source = Source::parse(text).map_err(of_source)?;
+    let mut source = SkillSource::parse(text).map_err(of_source)?;
     if let Some(path) = &args.path {
         source = source.below(path).map_err(of_source)?;
     }
-    let order = Order { source: absolute(source)?, pinned: String::new(), registry: None };
+    let order = FetchOrder { source: absolute(source)?, pinned: String::new(), registry: None };
     let grants = Grants { network: args.grant_network.clone(), secrets: args.grant_secret.clone() };
     let wanted = |name: Option<String>| Wanted {
         order: order.clone(),
@@ -153,7 +155,7 @@ fn of_source_text(text: &str, args: &AddArgs, reach: &mut Reach) -> Result<Vec<W
     }
 }
 
-fn no_skills(order: &Order) -> String {
+fn no_skills(order: &FetchOrder) -> String {
     format!("there is no SKILL.md and no skill.toml in {}", order.source)
 }
 
@@ -164,7 +166,7 @@ fn names_of(skills: &[FoundSkill<'_>]) -> String {
 }
 
 /// Makes a path of this machine absolute, so that `update` finds it from anywhere.
-fn absolute(mut source: Source) -> Result<Source, Failed> {
+fn absolute(mut source: SkillSource) -> Result<SkillSource, Failed> {
     if let SourceKind::File(path) | SourceKind::Folder(path) = &mut source.kind {
         let whole = std::path::absolute(&*path);
         *path = whole.map_err(|fault| Failed::named(path.display(), &fault))?;
@@ -186,8 +188,11 @@ fn of_lock(
             let why = match listed.source {
                 _ if !is_wanted(&listed.name) => continue,
                 Ok(source) => {
-                    let order =
-                        Order { source: absolute(source)?, pinned: String::new(), registry: None };
+                    let order = FetchOrder {
+                        source: absolute(source)?,
+                        pinned: String::new(),
+                        registry: None,
+                    };
                     let (name, grants) = (Some(listed.name), Grants::default());
                     found.push(Wanted { order, name, digest: None, grants });
                     continue;
@@ -225,7 +230,7 @@ fn of_entries(
             left_out.push(LeftOut { name, why: "the lock has no source of it".to_owned() });
             continue;
         };
-        let Origin { granted_network, granted_secrets, .. } = origin.clone();
+        let SkillOrigin { granted_network, granted_secrets, .. } = origin.clone();
         found.push(Wanted {
             order: order_of(origin, entries, Revision::Locked)?,
             name: Some(name),
@@ -246,7 +251,7 @@ fn read_lock(path: &Path) -> Result<String, Failed> {
 }
 
 /// A skill that is staged, or left out.
-type Staged = Result<Candidate, LeftOut>;
+type Staged = Result<SkillCandidate, LeftOut>;
 
 /// Stages the skills that are wanted of an order.
 fn gather(

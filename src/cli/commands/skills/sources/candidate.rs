@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::assembly::is_bundled;
-use crate::cli::commands::skills::skills_lock::Origin;
+use crate::cli::commands::skills::skills_lock::SkillOrigin;
 use crate::cli::commands::skills::sources::files::{FileDigests, files_now};
 use crate::cli::failed::Failed;
 use wardian_formats::skill::path::is_left_out;
@@ -18,16 +18,16 @@ use wardian_vocabulary::ids::SkillName;
 
 /// A skill that may be installed.
 #[derive(Debug)]
-pub(super) struct Candidate {
+pub(super) struct SkillCandidate {
     pub(super) snapshot: Arc<Snapshot>,
     /// Its folder in the staging folder.
     pub(super) staged: PathBuf,
     pub(super) files: FileDigests,
-    pub(super) origin: Origin,
+    pub(super) origin: SkillOrigin,
     pub(super) notes: Vec<String>,
 }
 
-impl Candidate {
+impl SkillCandidate {
     pub(super) fn name(&self) -> &SkillName {
         self.snapshot.name()
     }
@@ -72,9 +72,9 @@ impl Grants {
 pub(super) fn stage(
     found: &FoundSkill<'_>,
     staging: &Path,
-    mut origin: Origin,
+    mut origin: SkillOrigin,
     grants: &Grants,
-) -> Result<Result<Candidate, String>, Failed> {
+) -> Result<Result<SkillCandidate, String>, Failed> {
     let name = match SkillName::parse(&name_of(found)) {
         Ok(name) => name,
         Err(invalid) => return Ok(Err(invalid.to_string())),
@@ -113,7 +113,13 @@ pub(super) fn stage(
         Ok(snapshot) => {
             let warnings = snapshot.warnings().iter();
             notes.extend(warnings.map(|warning| format!("`{name}`: {warning}")));
-            Ok(Candidate { files: files_now(&folder)?, snapshot, staged: folder, origin, notes })
+            Ok(SkillCandidate {
+                files: files_now(&folder)?,
+                snapshot,
+                staged: folder,
+                origin,
+                notes,
+            })
         }
         Err(why) => Err(why),
     })
@@ -183,7 +189,7 @@ mod tests {
         let staging = tempfile::tempdir().unwrap();
         let document = "---\nname: pdf\ndescription: Reads \"it\".\n---\nx\n";
         let skill = found("pdf", &[("SKILL.md", document), (".env", "x")]);
-        let origin = Origin {
+        let origin = SkillOrigin {
             source: "./x".to_owned(),
             reference: None,
             revision: String::new(),

@@ -11,11 +11,11 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 
 use crate::cli::commands::skills::skills_lock::LockedSkill;
-use crate::cli::commands::skills::sources::candidate::Candidate;
+use crate::cli::commands::skills::sources::candidate::SkillCandidate;
 use crate::cli::commands::skills::sources::files::{
     FileChanges, FileDigests, files_now, installed, keep,
 };
-use crate::cli::commands::skills::sources::place::Place;
+use crate::cli::commands::skills::sources::place::SkillPlace;
 use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_line, shown};
@@ -28,7 +28,7 @@ const MAX_SHOWN: usize = 20;
 /// What becomes of one skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Step {
+pub(super) enum SkillStep {
     Install,
     Replace,
     /// The files are the same; only the lock changes.
@@ -38,11 +38,11 @@ pub(super) enum Step {
 
 /// One skill of a plan, as programs read it.
 #[derive(Debug, Serialize)]
-pub(super) struct Planned {
+pub(super) struct PlannedSkill {
     pub(super) name: String,
     pub(super) version: String,
     pub(super) digest: String,
-    pub(super) step: Step,
+    pub(super) step: SkillStep,
     pub(super) source: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reference: Option<String>,
@@ -51,12 +51,12 @@ pub(super) struct Planned {
     pub(super) wants: Wants,
     /// What changes for an installed skill.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) changes: Option<Changes>,
+    pub(super) changes: Option<SkillChanges>,
 }
 
 /// What changes for an installed skill.
 #[derive(Debug, Serialize)]
-pub(super) struct Changes {
+pub(super) struct SkillChanges {
     version: String,
     files: FileChanges,
     permissions: Vec<String>,
@@ -65,21 +65,21 @@ pub(super) struct Changes {
 /// A candidate and what becomes of it.
 #[derive(Debug)]
 pub(super) struct Item {
-    pub(super) candidate: Candidate,
-    pub(super) shown: Planned,
+    pub(super) candidate: SkillCandidate,
+    pub(super) shown: PlannedSkill,
 }
 
 /// Compares a candidate with what is installed. Refuses to overwrite what is not from a source, or was changed.
 pub(super) fn compare(
-    place: &Place,
-    candidate: Candidate,
+    place: &SkillPlace,
+    candidate: SkillCandidate,
     is_forced: bool,
 ) -> Result<Item, Failed> {
     let name = candidate.name().clone();
     let folder = place.folder(&name);
     let wants = Wants::of(&candidate.snapshot);
     let (step, changes) = match folder.symlink_metadata() {
-        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => (Step::Install, None),
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => (SkillStep::Install, None),
         Err(fault) => return Err(Failed::named(folder.display(), &fault)),
         Ok(_) => {
             if !is_forced {
@@ -87,7 +87,7 @@ pub(super) fn compare(
             }
             let now = files_now(&folder)?;
             let before = check_folder(&folder).ok().and_then(|check| check.snapshot);
-            let changes = Changes {
+            let changes = SkillChanges {
                 version: before.as_ref().map(|old| old.version().to_string()).unwrap_or_default(),
                 files: FileChanges::between(&now, &candidate.files),
                 permissions: before.map_or_else(Vec::new, |old| wants.changes(&Wants::of(&old))),
@@ -95,15 +95,15 @@ pub(super) fn compare(
             let is_pinned =
                 place.entries.get(&name).is_some_and(|entry| *entry == locked(&candidate));
             let step = match (changes.files.are_none(), is_pinned) {
-                (true, true) => Step::Nothing,
-                (true, false) => Step::Pin,
-                (false, _) => Step::Replace,
+                (true, true) => SkillStep::Nothing,
+                (true, false) => SkillStep::Pin,
+                (false, _) => SkillStep::Replace,
             };
             (step, Some(changes))
         }
     };
     let origin = &candidate.origin;
-    let shown = Planned {
+    let shown = PlannedSkill {
         name: name.to_string(),
         version: candidate.snapshot.version().to_string(),
         digest: candidate.snapshot.digest().to_string(),
@@ -119,7 +119,7 @@ pub(super) fn compare(
 }
 
 /// Refuses a folder that was changed, or that no source is known for.
-pub(super) fn check_replaceable(place: &Place, name: &SkillName) -> Result<(), Failed> {
+pub(super) fn check_replaceable(place: &SkillPlace, name: &SkillName) -> Result<(), Failed> {
     let folder = place.folder(name);
     if place.entries.get(name).and_then(|entry| entry.origin.as_ref()).is_none() {
         return Err(Failed::refused(format!(
@@ -138,7 +138,7 @@ pub(super) fn check_replaceable(place: &Place, name: &SkillName) -> Result<(), F
 }
 
 /// What was changed in the folder of an installed skill.
-pub(super) fn changed_here(place: &Place, name: &SkillName) -> Result<Vec<String>, Failed> {
+pub(super) fn changed_here(place: &SkillPlace, name: &SkillName) -> Result<Vec<String>, Failed> {
     let folder = place.folder(name);
     if let Some(before) = installed(&place.dir, name) {
         return Ok(FileChanges::between(&before, &files_now(&folder)?).lines());
@@ -159,7 +159,7 @@ fn listed(lines: &[String]) -> Vec<String> {
     some
 }
 
-fn locked(candidate: &Candidate) -> LockedSkill {
+fn locked(candidate: &SkillCandidate) -> LockedSkill {
     LockedSkill {
         name: candidate.name().clone(),
         version: candidate.snapshot.version().clone(),
@@ -179,16 +179,16 @@ pub(super) fn tell_notes(items: &[Item]) {
 pub(super) fn show(items: &[Item]) {
     for Item { shown: one, .. } in items {
         let what = match one.step {
-            Step::Install => "install",
-            Step::Replace => "replace",
-            Step::Pin => "pin",
-            Step::Nothing => "as installed",
+            SkillStep::Install => "install",
+            SkillStep::Replace => "replace",
+            SkillStep::Pin => "pin",
+            SkillStep::Nothing => "as installed",
         };
         let revision =
             if one.revision.is_empty() { String::new() } else { format!(" at {}", one.revision) };
         let place = format!("{}{revision}", one.source);
         print_line(&format!("{what}: {} {} from {}", one.name, one.version, shown(&place)));
-        if one.step == Step::Nothing {
+        if one.step == SkillStep::Nothing {
             continue;
         }
         for line in one.wants.lines() {
@@ -228,17 +228,20 @@ pub(super) fn agree(question: &str, is_agreed: bool) -> Result<(), Failed> {
 }
 
 /// Does a plan.
-pub(super) fn carry_out(place: &mut Place, items: Vec<Item>) -> Result<Vec<Planned>, Failed> {
+pub(super) fn carry_out(
+    place: &mut SkillPlace,
+    items: Vec<Item>,
+) -> Result<Vec<PlannedSkill>, Failed> {
     let mut done = Vec::new();
     for Item { candidate, shown } in items {
         match shown.step {
-            Step::Nothing => {}
-            Step::Pin => {
+            SkillStep::Nothing => {}
+            SkillStep::Pin => {
                 place.entries.insert(candidate.name().clone(), locked(&candidate));
                 place.write()?;
                 keep(&place.dir, candidate.name(), candidate.files.clone())?;
             }
-            Step::Install | Step::Replace => put(place, &candidate)?,
+            SkillStep::Install | SkillStep::Replace => put(place, &candidate)?,
         }
         done.push(shown);
     }
@@ -246,7 +249,7 @@ pub(super) fn carry_out(place: &mut Place, items: Vec<Item>) -> Result<Vec<Plann
 }
 
 /// Moves a candidate to its place, and writes the lock.
-fn put(place: &mut Place, candidate: &Candidate) -> Result<(), Failed> {
+fn put(place: &mut SkillPlace, candidate: &SkillCandidate) -> Result<(), Failed> {
     let name = candidate.name().clone();
     let target = place.folder(&name);
     let before = place.entries.get(&name).cloned();

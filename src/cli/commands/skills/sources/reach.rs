@@ -6,12 +6,13 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::cli::commands::skills::skills_lock::{LockedSkill, Origin};
+use crate::cli::commands::skills::skills_lock::{LockedSkill, SkillOrigin};
 use crate::cli::commands::skills::sources::args::ReachArgs;
 use crate::cli::failed::Failed;
 use wardian_config::Config;
 use wardian_sources::{
-    Credentials, Fetched, NPM_REGISTRY, Source, SourceError, SourceKind, Web, WebOptions, WebUrl,
+    Fetched, NPM_REGISTRY, SkillSource, SourceError, SourceKind, UrlCredentials, Web, WebOptions,
+    WebUrl,
 };
 use wardian_vocabulary::files::regular_file::open_regular;
 use wardian_vocabulary::ids::SkillName;
@@ -25,13 +26,13 @@ pub(super) struct Reach {
     web: Web,
     registry: WebUrl,
     has_own_registry: bool,
-    kept: Vec<(Order, Fetched)>,
+    kept: Vec<(FetchOrder, Fetched)>,
 }
 
 /// What is asked of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Order {
-    pub(super) source: Source,
+pub(super) struct FetchOrder {
+    pub(super) source: SkillSource,
     /// The revision that is wanted, whatever the reference means now; empty for what it means.
     pub(super) pinned: String,
     /// The registry of the package, if it was another one.
@@ -49,7 +50,7 @@ impl Reach {
             Some(path) => Some(read_token(path)?),
             None => token.map(|token| Zeroizing::new(token.to_owned())),
         };
-        let token = token.map(|token| Credentials::of_token(&token));
+        let token = token.map(|token| UrlCredentials::of_token(&token));
         if token.as_ref().is_some_and(|token| !token.is_sendable()) {
             return Err(Failed::usage("the token is empty, or has characters that cannot be sent"));
         }
@@ -61,11 +62,16 @@ impl Reach {
     }
 
     /// The origin that a lock has of a skill.
-    pub(super) fn origin(&self, order: &Order, fetched: &Fetched, folder: &str) -> Origin {
+    pub(super) fn origin(
+        &self,
+        order: &FetchOrder,
+        fetched: &Fetched,
+        folder: &str,
+    ) -> SkillOrigin {
         let source = &order.source;
         let is_npm = matches!(source.kind, SourceKind::Npm { .. });
         let own = self.has_own_registry.then(|| self.registry.to_string());
-        Origin {
+        SkillOrigin {
             source: source.name(),
             reference: source.reference.clone(),
             revision: fetched.revision.clone(),
@@ -77,7 +83,7 @@ impl Reach {
     }
 
     /// Gets what is ordered, once. Returns its place for [`Reach::fetched`].
-    pub(super) fn fetch(&mut self, order: &Order) -> Result<usize, Failed> {
+    pub(super) fn fetch(&mut self, order: &FetchOrder) -> Result<usize, Failed> {
         if let Some(at) = self.kept.iter().position(|(kept, _)| kept == order) {
             return Ok(at);
         }
@@ -91,7 +97,7 @@ impl Reach {
     }
 
     /// What should be known about what was fetched.
-    pub(super) fn notes(&self, order: &Order) -> Vec<String> {
+    pub(super) fn notes(&self, order: &FetchOrder) -> Vec<String> {
         let kept = self.kept.iter().find(|(kept, _)| kept == order);
         kept.map(|(_, fetched)| fetched.notes()).unwrap_or_default()
     }
@@ -115,14 +121,14 @@ pub(super) enum Revision {
 /// The order for the source of a skill that a lock has. If others of the lock come from there too, it is for all of the
 /// source, which is then asked once.
 pub(super) fn order_of(
-    origin: &Origin,
+    origin: &SkillOrigin,
     entries: &BTreeMap<SkillName, LockedSkill>,
     revision: Revision,
-) -> Result<Order, Failed> {
-    let mut source = Source::parse(&origin.source).map_err(of_source)?;
+) -> Result<FetchOrder, Failed> {
+    let mut source = SkillSource::parse(&origin.source).map_err(of_source)?;
     source.reference.clone_from(&origin.reference);
     let is_same =
-        |other: &&Origin| other.source == origin.source && other.reference == origin.reference;
+        |other: &&SkillOrigin| other.source == origin.source && other.reference == origin.reference;
     let all = entries.values().filter_map(|entry| entry.origin.as_ref());
     if all.filter(is_same).count() < 2 {
         source = source.below(&origin.folder).map_err(of_source)?;
@@ -131,7 +137,7 @@ pub(super) fn order_of(
         Revision::Locked => origin.revision.clone(),
         Revision::Current => String::new(),
     };
-    Ok(Order { source, pinned, registry: origin.registry.clone() })
+    Ok(FetchOrder { source, pinned, registry: origin.registry.clone() })
 }
 
 fn read_token(path: &Path) -> Result<Zeroizing<String>, Failed> {

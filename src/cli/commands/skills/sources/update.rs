@@ -3,12 +3,12 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::commands::skills::skills_lock::Origin;
+use crate::cli::commands::skills::skills_lock::SkillOrigin;
 use crate::cli::commands::skills::sources::args::{OutdatedArgs, ReachArgs, UpdateArgs};
 use crate::cli::commands::skills::sources::candidate::{Grants, name_of, stage};
-use crate::cli::commands::skills::sources::place::Place;
+use crate::cli::commands::skills::sources::place::SkillPlace;
 use crate::cli::commands::skills::sources::plan::{
-    Item, Step, agree, carry_out, compare, show, tell_notes,
+    Item, SkillStep, agree, carry_out, compare, show, tell_notes,
 };
 use crate::cli::commands::skills::sources::reach::{Reach, Revision, of_source, order_of};
 use crate::cli::exit_code::Exit;
@@ -26,7 +26,7 @@ struct Failure {
 
 /// What sources have of installed skills.
 struct Looked {
-    place: Place,
+    place: SkillPlace,
     items: Vec<Item>,
     failures: Vec<Failure>,
     /// Holds what the items stand for.
@@ -41,7 +41,7 @@ fn look(
     token: Option<&str>,
     is_forced: bool,
 ) -> Result<Looked, Failed> {
-    let place = Place::open(config, reach.dir.as_deref())?;
+    let place = SkillPlace::open(config, reach.dir.as_deref())?;
     let mut reach = Reach::open(config, reach, token)?;
     let staging = place.staging()?;
     let (mut items, mut failures) = (Vec::new(), Vec::new());
@@ -57,10 +57,10 @@ fn look(
 }
 
 fn look_at(
-    place: &Place,
+    place: &SkillPlace,
     reach: &mut Reach,
     staging: &std::path::Path,
-    (name, origin): (&SkillName, &Origin),
+    (name, origin): (&SkillName, &SkillOrigin),
     is_forced: bool,
 ) -> Result<Item, Failed> {
     let order = order_of(origin, &place.entries, Revision::Current)?;
@@ -88,7 +88,7 @@ pub(crate) fn outdated(
     token: Option<&str>,
 ) -> Result<Exit, Failed> {
     let looked = look(config, &args.reach, &args.names, token, true)?;
-    let is_old = |item: &&Item| item.shown.step != Step::Nothing;
+    let is_old = |item: &&Item| item.shown.step != SkillStep::Nothing;
     let old: Vec<&Item> = looked.items.iter().filter(is_old).collect();
     if args.json {
         let shown: Vec<_> = old.iter().map(|item| &item.shown).collect();
@@ -137,7 +137,7 @@ pub(crate) fn update(
         look(config, &args.reach, &args.names, token, args.force)?;
     tell(&failures);
     let items: Vec<Item> =
-        items.into_iter().filter(|item| item.shown.step != Step::Nothing).collect();
+        items.into_iter().filter(|item| item.shown.step != SkillStep::Nothing).collect();
     if !args.json {
         show(&items);
     }
