@@ -1,0 +1,436 @@
+//! What calls do: what their results are, and what a reader should know of them.
+
+use crate::scan::address::look_at_addresses;
+use crate::scan::finding::{
+    AGENT_SETTINGS, CREDENTIAL_FILE, DECODED_CODE, DESTRUCTIVE, DOWNLOADED_CODE, DYNAMIC_CODE,
+    ENCODED_TEXT, ENVIRONMENT, HIDDEN_CALL, MARSHAL, NETWORK, PERSISTENCE, PICKLE, PROCESS,
+    REVERSE_SHELL, SECRET_NAME, SECRETS_SENT, SHELL_TEXT, ScanRule,
+};
+use crate::scan::python::decode::{decoded, of_codes, rotated};
+use crate::scan::python::expressions::{Argument, limited};
+use crate::scan::python::file::Reading;
+use crate::scan::python::known::{Known, Marks};
+use crate::scan::python::rules::{
+    decodes, executes, fetches, is_agent_path, is_credential_path, is_precious, is_secret_name,
+    is_start_path, loads_native, sends, starts_process, unpickles,
+};
+use crate::scan::shell::{Shell, look_at_shell};
+
+/// A text of this many letters without a space says nothing to a reader.
+const LONG_ENCODED: usize = 1_000;
+
+/// Functions whose result is the text of their first argument.
+const SAME_TEXT: [&str; 14] = [
+    "str",
+    "Path",
+    "pathlib.Path",
+    "pathlib.PurePath",
+    "os.path.expanduser",
+    "os.path.expandvars",
+    "os.path.abspath",
+    "os.path.normpath",
+    "os.path.realpath",
+    "os.fspath",
+    "compile",
+    "textwrap.dedent",
+    "shlex.split",
+    "codecs.encode",
+];
+
+/// Methods whose result is the text that they belong to.
+const SAME_METHODS: [&str; 14] = [
+    "encode",
+    "decode",
+    "strip",
+    "lstrip",
+    "rstrip",
+    "expanduser",
+    "resolve",
+    "absolute",
+    "lower",
+    "format",
+    "as_posix",
+    "__str__",
+    "splitlines",
+    "split",
+];
+
+impl Reading<'_> {
+    /// Looks at a call and says what is known of its result.
+    pub(crate) fn call(&mut self, callee: &Known, arguments: &[Argument], line: usize) -> Known {
+        let path = callee.path.strip_prefix("builtins.").unwrap_or(&callee.path).to_owned();
+        let path =
+            if path == "codecs.open" || path == "io.open" { "open".to_owned() } else { path };
+        let secret = self.secret_of(&path, callee, arguments, line);
+        if self.tells {
+            self.look_at_call(&path, callee, arguments, line);
+        }
+        if let Some(known) = self.own_function(&path, arguments) {
+            return known;
+        }
+        let mut result = self.result_of(&path, callee, arguments, line);
+        result.marks = result.marks | secret;
+        result
+    }
+
+    fn result_of(
+        &mut self,
+        path: &str,
+        callee: &Known,
+        arguments: &[Argument],
+        line: usize,
+    ) -> Known {
+        let marks = arguments.iter().fold(callee.marks, |marks, one| marks | one.value.marks);
+        let first = arguments.first().map(|one| &one.value);
+        let text_of = |at: usize| arguments.get(at).and_then(|one| one.value.text.clone());
+        let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+        match path {
+            "getattr" => {
+                let target = first.map(|one| one.path.clone()).unwrap_or_default();
+                let member = text_of(1).unwrap_or_default();
+                let is_builtin = matches!(target.as_str(), "builtins" | "__builtins__" | "");
+                let found = if is_builtin { member } else { format!("{target}.{member}") };
+                return Known { marks: marks | Marks::COMPOSED, ..Known::named(&found) };
+            }
+            "__import__" | "importlib.import_module" | "importlib.__import__" => {
+                return Known { marks, ..Known::named(&text_of(0).unwrap_or_default()) };
+            }
+            "pathlib.Path.home" | "Path.home" => return Known::text("~".to_owned()),
+            "os.getenv" | "os.environ.get" | "os.environ.pop" | "os.environ.setdefault" => {
+                return self.variable(&text_of(0).unwrap_or_default(), line);
+            }
+            "globals" | "locals" | "vars" => {
+                let of = first.map(|one| one.path.clone()).unwrap_or_default();
+                let path = if of == "os" { "os.__dict__".to_owned() } else { format!("{path}()") };
+                return Known::named(&path);
+            }
+            "os.path.join" | "posixpath.join" => {
+                let parts = arguments.iter().map(|one| one.value.clone());
+                return parts.reduce(|one, other| one.joined(other, "/")).unwrap_or_default();
+            }
+            "map" | "list" | "tuple" | "filter" | "iter" | "reversed" | "sorted" => {
+                return list_of(path, arguments, marks);
+            }
+            _ => {}
+        }
+        let text = text_result(path, name, callee, arguments);
+        let mut marks = marks.without(Marks::COMPOSED);
+        if decodes(path)
+            || (name == "decode" && matches!(text_of(0).as_deref(), Some("rot13" | "rot_13")))
+        {
+            marks = marks | Marks::DECODED;
+        }
+        if fetches(path) {
+            marks = marks.without(Marks::SECRET) | Marks::DOWNLOADED;
+        }
+        if starts_process(path) {
+            let command = first.and_then(Known::command).unwrap_or_default();
+            let is_download = command.contains("curl ") || command.contains("wget ");
+            marks = if is_download { Marks::DOWNLOADED } else { Marks::NONE };
+        }
+        if matches!(
+            path,
+            "len" | "bool" | "isinstance" | "hash" | "id" | "os.path.exists" | "int" | "type"
+        ) || matches!(
+            name,
+            "exists" | "is_file" | "is_dir" | "startswith" | "endswith" | "hexdigest"
+        ) {
+            marks = Marks::NONE;
+        }
+        let is_whole = text.is_some() && (first.is_none_or(|one| one.is_whole) || callee.is_whole);
+        let members = if name == "split" { words_of(text.as_deref()) } else { Vec::new() };
+        Known { path: limited(format!("{path}()")), text, is_whole, members, marks }
+    }
+
+    /// The mark of a secret, if the call is about a file of credentials. Notes the file.
+    fn secret_of(
+        &mut self,
+        path: &str,
+        callee: &Known,
+        arguments: &[Argument],
+        line: usize,
+    ) -> Marks {
+        let is_talk = matches!(path, "print" | "input" | "re.compile" | "re.search" | "re.match")
+            || path.ends_with("Error")
+            || path.ends_with("Exception")
+            || path.ends_with("add_argument")
+            || path.contains("log")
+            || path.ends_with("echo")
+            || path.ends_with("write");
+        if is_talk {
+            return Marks::NONE;
+        }
+        if matches!(path, "keyring.get_password" | "win32crypt.CryptUnprotectData")
+            || path.starts_with("browser_cookie3.")
+        {
+            self.tell(CREDENTIAL_FILE, line);
+            return Marks::SECRET;
+        }
+        let texts = arguments.iter().filter(|one| one.name != "help").map(|one| &one.value);
+        let texts = texts.chain([callee]).filter_map(|one| one.text.as_deref());
+        let mut is_secret = false;
+        for text in texts {
+            if names_credentials(text) {
+                is_secret = true;
+            }
+            let opens =
+                path == "open" || path.ends_with("read_text") || path.ends_with("read_bytes");
+            if opens && (text == ".env" || text.ends_with("/.env")) {
+                return Marks::SECRET;
+            }
+        }
+        if !is_secret {
+            return Marks::NONE;
+        }
+        self.tell(CREDENTIAL_FILE, line);
+        Marks::SECRET
+    }
+
+    fn look_at_call(&mut self, path: &str, callee: &Known, arguments: &[Argument], line: usize) {
+        let first = arguments.first().map(|one| &one.value);
+        let payload =
+            arguments.iter().filter(|one| !matches!(one.name.as_str(), "env" | "cwd" | "timeout"));
+        let payload = payload.fold(Marks::NONE, |marks, one| marks | one.value.marks);
+        let does_harm = executes(path) || starts_process(path);
+        if does_harm && callee.marks.has(Marks::COMPOSED | Marks::DECODED) {
+            self.tell(HIDDEN_CALL, line);
+        }
+        if executes(path) {
+            self.look_at_executed(path, first, line);
+        }
+        if matches!(path, "__import__" | "importlib.import_module") && payload.has(Marks::DECODED) {
+            self.tell(HIDDEN_CALL, line);
+        }
+        if starts_process(path) {
+            self.look_at_process(path, arguments, payload, line);
+        }
+        if unpickles(path) || path.starts_with("marshal.load") {
+            match (payload.has(Marks::DOWNLOADED), payload.has(Marks::DECODED)) {
+                (true, _) => self.tell(DOWNLOADED_CODE, line),
+                (_, true) => self.tell(DECODED_CODE, line),
+                _ if unpickles(path) => self.tell(PICKLE, line),
+                _ => {}
+            }
+        }
+        if loads_native(path) {
+            self.tell(MARSHAL, line);
+        }
+        if sends(path) || fetches(path) || path == "webbrowser.open" {
+            self.notes.note_once(NETWORK, line, path);
+            if payload.has(Marks::SECRET | Marks::ENVIRONMENT) {
+                self.tell(SECRETS_SENT, line);
+            }
+        }
+        if matches!(path, "json.dumps" | "print" | "str" | "repr" | "dict" | "list")
+            && payload.has(Marks::ENVIRONMENT)
+        {
+            self.tell(ENVIRONMENT, line);
+        }
+        if path == "os.dup2" || path == "pty.spawn" {
+            self.facts.gives_shell = Some(line);
+        }
+        self.look_at_files(path, callee, arguments, line);
+    }
+
+    fn look_at_executed(&mut self, path: &str, first: Option<&Known>, line: usize) {
+        let Some(code) = first else { return };
+        let shown = code.text.clone().filter(|_| code.is_whole && code.marks.has(Marks::DECODED));
+        if code.marks.has(Marks::DOWNLOADED) {
+            self.tell(DOWNLOADED_CODE, line);
+        } else if code.marks.has(Marks::DECODED) {
+            match &shown {
+                Some(text) => self.notes.note(DECODED_CODE, line, &format!("decoded: {text}")),
+                None => self.tell(DECODED_CODE, line),
+            }
+        } else if !code.is_whole && matches!(path, "exec" | "eval") {
+            self.tell(DYNAMIC_CODE, line);
+        }
+        if let Some(text) = code.text.as_ref().filter(|_| code.is_whole) {
+            self.nested(text, line);
+        }
+    }
+
+    fn look_at_process(&mut self, path: &str, arguments: &[Argument], payload: Marks, line: usize) {
+        let Some(first) = arguments.iter().find(|one| !matches!(one.name.as_str(), "env" | "cwd"))
+        else {
+            return;
+        };
+        let command = first.value.command();
+        let shown = command.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or(path);
+        self.notes.note_once(PROCESS, line, shown);
+        let is_shell = arguments
+            .iter()
+            .any(|one| one.name == "shell" && one.value.text.as_deref() == Some("True"))
+            || matches!(
+                path,
+                "os.system" | "os.popen" | "subprocess.getoutput" | "subprocess.getstatusoutput"
+            );
+        if payload.has(Marks::DOWNLOADED) && (is_shell || first.value.marks.has(Marks::DOWNLOADED))
+        {
+            self.tell(DOWNLOADED_CODE, line);
+        } else if first.value.marks.has(Marks::DECODED) {
+            self.tell(DECODED_CODE, line);
+        } else if is_shell && !first.value.is_whole && first.value.members.is_empty() {
+            self.tell(SHELL_TEXT, line);
+        }
+        if arguments.iter().any(|one| one.name == "stdin" && one.value.path.starts_with("socket."))
+        {
+            self.tell(REVERSE_SHELL, line);
+        }
+        if let Some(command) = command {
+            let uploads =
+                command.contains("curl") || command.contains("wget") || command.contains("nc ");
+            if uploads && payload.has(Marks::SECRET | Marks::ENVIRONMENT) {
+                self.tell(SECRETS_SENT, line);
+            }
+            look_at_shell(&command, line, Shell::Fragment, self.notes);
+        }
+    }
+
+    fn look_at_files(&mut self, path: &str, callee: &Known, arguments: &[Argument], line: usize) {
+        let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+        let text_of = |at: usize| arguments.get(at).and_then(|one| one.value.text.as_deref());
+        let mode = arguments
+            .iter()
+            .find(|one| one.name == "mode")
+            .and_then(|one| one.value.text.as_deref());
+        let writes = |mode: Option<&str>| {
+            mode.is_some_and(|mode| mode.len() <= 4 && mode.contains(['w', 'a', 'x', '+']))
+        };
+        let target = match name {
+            "open" if path == "open" && writes(mode.or_else(|| text_of(1))) => text_of(0),
+            "open" if writes(mode.or_else(|| text_of(0))) => callee.text.as_deref(),
+            "write_text" | "write_bytes" | "symlink_to" => callee.text.as_deref(),
+            "copy" | "copyfile" | "copy2" | "move" | "copytree" | "symlink" | "rename" => {
+                text_of(1)
+            }
+            _ => None,
+        };
+        if let Some(target) = target {
+            if is_agent_path(target) {
+                self.tell(AGENT_SETTINGS, line);
+            } else if is_start_path(target) {
+                self.tell(PERSISTENCE, line);
+            }
+        }
+        if matches!(path, "shutil.rmtree" | "os.removedirs") {
+            let whole = arguments.first().filter(|one| one.value.is_whole);
+            if whole.and_then(|one| one.value.text.as_deref()).is_some_and(is_precious) {
+                self.tell(DESTRUCTIVE, line);
+            }
+        }
+        if name == "set_value" || path.ends_with("SetValueEx") {
+            self.tell(PERSISTENCE, line);
+        }
+    }
+
+    /// Reading one environment variable.
+    pub(crate) fn variable(&mut self, name: &str, line: usize) -> Known {
+        if self.tells && is_secret_name(name) {
+            self.notes.note_once(SECRET_NAME, line, name);
+        }
+        if matches!(name, "HOME" | "USERPROFILE") {
+            Known::text("~".to_owned())
+        } else {
+            Known::default()
+        }
+    }
+
+    /// A text of the program: addresses and paths of credentials in it.
+    pub(crate) fn text_seen(&mut self, mut value: Known, line: usize) -> Known {
+        let Some(text) = value.text.as_deref() else { return value };
+        if self.tells {
+            look_at_addresses(text, line, self.notes);
+            let is_encoded = text.len() >= LONG_ENCODED
+                && !text.starts_with("data:")
+                && !text.contains([' ', '{', '<', '/', '\\', '.']);
+            if is_encoded {
+                self.notes.note_once(ENCODED_TEXT, line, text);
+            }
+        }
+        if names_credentials(text) {
+            self.tell(CREDENTIAL_FILE, line);
+            value.marks = value.marks | Marks::SECRET;
+        }
+        value
+    }
+
+    /// Notes that a program goes through all environment variables.
+    pub(crate) fn noted_sweep(&mut self, values: &Known, line: usize) {
+        let is_sweep = values.path == "os.environ"
+            || values.path.starts_with("os.environ.")
+                && !values.path.starts_with("os.environ.copy");
+        if is_sweep && values.marks.has(Marks::ENVIRONMENT) {
+            self.tell(ENVIRONMENT, line);
+        }
+    }
+
+    pub(crate) fn tell(&mut self, rule: ScanRule, line: usize) {
+        if self.tells {
+            let shown = self.lines.get(line.saturating_sub(1)).copied().unwrap_or_default();
+            self.notes.note(rule, line, shown);
+        }
+    }
+}
+
+/// True for the path of a file of credentials, as a program names one: hardly any spaces.
+fn names_credentials(text: &str) -> bool {
+    text.split_whitespace().count() <= 3 && is_credential_path(text)
+}
+
+fn words_of(text: Option<&str>) -> Vec<String> {
+    text.unwrap_or_default().split_whitespace().take(200).map(str::to_owned).collect()
+}
+
+fn list_of(path: &str, arguments: &[Argument], marks: Marks) -> Known {
+    let is_map = path == "map";
+    let of_chars = is_map && arguments.first().is_some_and(|one| one.value.path == "chr");
+    let list = arguments.get(usize::from(is_map)).map(|one| one.value.clone()).unwrap_or_default();
+    let mut members = list.members;
+    if of_chars {
+        let text = of_codes(&members).unwrap_or_default();
+        members = text.chars().map(String::from).collect();
+    }
+    if path == "reversed" {
+        members.reverse();
+    }
+    let marks = if of_chars || path == "reversed" { marks | Marks::DECODED } else { marks };
+    Known { path: list.path, text: list.text, is_whole: list.is_whole, members, marks }
+}
+
+/// The text that a call makes, if it is known.
+fn text_result(path: &str, name: &str, callee: &Known, arguments: &[Argument]) -> Option<String> {
+    let first = arguments.first().map(|one| &one.value);
+    let text = first.and_then(|one| one.text.as_deref());
+    let second = arguments.get(1).and_then(|one| one.value.text.as_deref());
+    if decodes(path) {
+        if matches!(path, "bytes" | "bytearray" | "chr") {
+            let codes = first.map(|one| {
+                if path == "chr" { one.text.iter().cloned().collect() } else { one.members.clone() }
+            });
+            return codes.and_then(|codes| of_codes(&codes)).or_else(|| text.map(str::to_owned));
+        }
+        if path == "codecs.decode" && matches!(second, Some("rot13" | "rot_13")) {
+            return text.map(rotated);
+        }
+        return text.and_then(|text| decoded(path, text));
+    }
+    if SAME_TEXT.contains(&path) {
+        return text.map(str::to_owned);
+    }
+    let own = callee.text.as_deref();
+    match name {
+        "join" => {
+            let members = &first?.members;
+            (!members.is_empty()).then(|| members.join(own.unwrap_or_default()))
+        }
+        "joinpath" => own.zip(text).map(|(own, text)| format!("{own}/{text}")),
+        "replace" => own.map(|own| match text.zip(second) {
+            Some((from, to)) if !from.is_empty() && to.len() <= from.len() => own.replace(from, to),
+            _ => own.to_owned(),
+        }),
+        "with_name" | "read" | "read_text" | "readlines" | "read_bytes" => None,
+        _ if SAME_METHODS.contains(&name) => own.map(str::to_owned),
+        _ => None,
+    }
+}

@@ -1,0 +1,1 @@
+//! Whole skills, honest and hostile.
