@@ -138,8 +138,8 @@ fn with_config(
         Command::Test(args) => test::test(config, installer, &args),
         Command::Verify(args) => verify::verify(&config, &args).map_err(Failed::harmless),
         Command::Bundle(args) => verify::bundle(&config, &args).map_err(Failed::harmless),
-        Command::Skills(SkillsCommand::Check { folders, json }) => {
-            check_skills::check_skills(config, &folders, json)
+        Command::Skills(SkillsCommand::Check { folders, deny, json }) => {
+            check_skills::check_skills(config, &folders, deny, json)
         }
         Command::Skills(SkillsCommand::Lock { file, json }) => {
             skills_lock::lock_skills(&config, &file, json)

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use crate::scan::finding::{ADDRESS, COLLECTOR, Notes, URL};
 
 /// Services that take or give text without a name: for pastes, tunnels, requests and messages of bots.
-const COLLECTORS: [&str; 34] = [
+const COLLECTORS: [&str; 52] = [
     "webhook.site",
     "requestbin.com",
     "requestbin.net",
@@ -40,6 +40,24 @@ const COLLECTORS: [&str; 34] = [
     "gofile.io",
     "beeceptor.com",
     "canarytokens.com",
+    "ngrok-free.dev",
+    "ngrok.dev",
+    "lhr.life",
+    "localhost.run",
+    "pagekite.me",
+    "serveousercontent.com",
+    "devtunnels.ms",
+    "bore.pub",
+    "requestcatcher.com",
+    "hookbin.com",
+    "postb.in",
+    "paste.rs",
+    "dpaste.com",
+    "catbox.moe",
+    "temp.sh",
+    "bashupload.com",
+    "pinggy.link",
+    "anonfiles.com",
 ];
 
 /// Parts of addresses of bots.

@@ -1,11 +1,17 @@
 //! Tells programs, compiled code and archives by their first bytes.
 
-use crate::scan::finding::{ARCHIVE, COMPILED, Notes, PROGRAM};
+use crate::scan::finding::{ARCHIVE, COMPILED, NOT_SCANNED, Notes, PROGRAM};
 
 /// Endings of files that are archives by their form and documents by their use.
 const DOCUMENTS: [&str; 14] = [
     "docx", "xlsx", "pptx", "odt", "ods", "odp", "epub", "xlsm", "dotx", "potx", "svgz", "ttf",
     "woff", "woff2",
+];
+
+/// Endings of pictures, sounds, films and fonts.
+const MEDIA: [&str; 18] = [
+    "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tif", "tiff", "pdf", "mp3", "mp4", "wav",
+    "ogg", "webm", "otf", "mov", "icns",
 ];
 
 /// First bytes of programs of Linux, Windows (checked further) and macOS, and of WebAssembly.
@@ -54,7 +60,19 @@ pub(crate) fn look_at_bytes(path: &str, bytes: &[u8], notes: &mut Notes) -> bool
         notes.note(ARCHIVE, 0, path);
         return true;
     }
-    bytes.iter().take(8 << 10).any(|byte| *byte == 0) && !is_wide_text(bytes)
+    let is_binary = is_no_text(bytes);
+    if is_binary && !MEDIA.contains(&ending.as_str()) && !is_document {
+        notes.note(NOT_SCANNED, 0, path);
+    }
+    is_binary
+}
+
+/// True for bytes that are no text of a common encoding.
+fn is_no_text(bytes: &[u8]) -> bool {
+    let head = bytes.get(..8 << 10).unwrap_or(bytes);
+    let marks =
+        String::from_utf8_lossy(head).chars().filter(|letter| *letter == '\u{fffd}').count();
+    !is_wide_text(bytes) && (head.contains(&0) || marks.saturating_mul(10) > head.len())
 }
 
 /// A program of Windows: `MZ`, and a header at the offset that its first header names.

@@ -77,6 +77,7 @@ rules! {
     WIDE_TOOLS Info "wide-tools" "the skill asks for tools without a limit";
     ARCHIVE Info "archive" "an archive, whose content was not looked at";
     NOT_SCANNED Info "not-scanned" "the file, or its rest, was not looked at";
+    VARIABLE_SENT Warning "secret-variable-sent" "a variable or setting that is named like a secret is sent in the body of a request";
     DYNAMIC_CODE Warning "dynamic-code" "the code executes text that it makes while it runs";
     SHELL_TEXT Warning "shell-text" "the code makes a command for a shell while it runs";
     MARSHAL Warning "bytecode" "the code loads compiled code or native code";
@@ -111,7 +112,7 @@ rules! {
     DESTRUCTIVE Danger "destructive" "this deletes or overwrites what belongs to the system or the user";
     PERSISTENCE Danger "persistence" "this makes something start by itself later";
     AGENT_SETTINGS Danger "agent-settings" "this changes the settings, hooks or memory of an agent";
-    QUARANTINE Danger "quarantine" "this switches off the protection of the system";
+    QUARANTINE Warning "quarantine" "this switches off the protection of the system";
     PROGRAM Danger "native-program" "a native program or library";
     TAGS Danger "tag-characters" "text in invisible tag characters, which only a model reads";
     HIDDEN_DATA Danger "hidden-data" "data that is hidden in invisible characters";

@@ -6,15 +6,16 @@ use serde::Serialize;
 
 use crate::scan::address::look_at_addresses;
 use crate::scan::binary::{look_at_bytes, text_of};
+use crate::scan::blocks::{CodeBlock, programs_in_shell};
 use crate::scan::finding::{
     AGENT_HOOK, CREDENTIAL_FILE, DYNAMIC_CODE, NETWORK, NOT_SCANNED, Notes, PACKAGE_HOOK,
     SECRETS_AND_NETWORK, SECRETS_SENT, ScanFinding, ScanLevel, URL,
 };
 use crate::scan::hidden::look_at_hidden;
-use crate::scan::python::{PythonFile, look_at_python};
+use crate::scan::python::{PythonFile, Shown, look_at_python};
 use crate::scan::script::look_at_script;
 use crate::scan::shell::{Shell, look_at_shell};
-use crate::scan::text::{CodeBlock, look_at_text};
+use crate::scan::text::look_at_text;
 
 /// Most bytes of one file that are looked at.
 const MAX_FILE_BYTES: usize = 1 << 20;
@@ -138,9 +139,9 @@ fn python_of(pages: &[Page]) -> Vec<Notes> {
         is_script.push(page.kind == TextKind::Python);
         files.push(blocks);
     }
-    look_at_python(&mut scripts, &own);
+    look_at_python(&mut scripts, &own, Shown::Program);
     for blocks in &mut files {
-        look_at_python(blocks, &own);
+        look_at_python(blocks, &own, Shown::Example);
     }
     let mut scripts = scripts.into_iter().map(|(_, notes)| notes);
     let each = files.into_iter().zip(is_script).zip(pages).map(|((blocks, is_script), page)| {
@@ -189,7 +190,7 @@ fn sorted(all: Vec<Notes>) -> SkillScan {
     }
     let unread = scan.findings.iter().filter(|one| one.code == NOT_SCANNED.code).count();
     if unread > 0 {
-        scan.left_out.push(format!("{unread} files are too large to be looked at to their end"));
+        scan.left_out.push(format!("{unread} files were not looked at to their end"));
     }
     scan.findings.sort_by(|one, other| {
         let order = other.level.cmp(&one.level).then_with(|| one.file.cmp(&other.file));
@@ -209,7 +210,10 @@ fn look_at_page(page: &mut Page) {
     look_at_name(&page.path, &page.text, &mut page.notes);
     match page.kind {
         TextKind::Python => {}
-        TextKind::Shell => look_at_shell(&page.text, 1, Shell::Script, &mut page.notes),
+        TextKind::Shell => {
+            look_at_shell(&page.text, 1, Shell::Script, &mut page.notes);
+            page.blocks = programs_in_shell(&page.text, 0..page.text.len(), 0);
+        }
         TextKind::Script => look_at_script(&page.text, &mut page.notes),
         TextKind::Markdown => page.blocks = look_at_text(&page.text, true, &mut page.notes),
         TextKind::Other => drop(look_at_text(&page.text, false, &mut page.notes)),

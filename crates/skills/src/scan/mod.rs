@@ -9,6 +9,7 @@
 
 mod address;
 mod binary;
+mod blocks;
 mod excerpt;
 mod finding;
 mod folder;

@@ -322,6 +322,24 @@ const PHRASES: &[Phrase] = &[
         is_undone: true,
     },
     Phrase {
+        rule: ASKS_SECRETS,
+        gap: 5,
+        steps: &[
+            &["echo", "print", "output", "include", "reveal", "show", "repeat", "put"],
+            &[
+                "authorization header",
+                "api key",
+                "api keys",
+                "access token",
+                "password",
+                "secrets",
+                "credentials",
+            ],
+            &["response", "reply", "answer", "chat"],
+        ],
+        is_undone: true,
+    },
+    Phrase {
         rule: NO_CONFIRMATION,
         gap: 3,
         steps: &[
@@ -421,6 +439,9 @@ pub(crate) fn phrases_in(words: &[PlainWord]) -> Vec<Hit> {
                 continue;
             }
             let inside = words.get(at..end).unwrap_or_default();
+            if phrase.is_undone && is_of_others(words, at, end) {
+                continue;
+            }
             let is_quoted = inside.iter().all(|word| word.is_quoted);
             hits.push(Hit { rule: phrase.rule, line: word.line, is_quoted });
         }
@@ -470,18 +491,39 @@ fn rest_matches(words: &[PlainWord], mut at: usize, phrase: &Phrase) -> Option<u
         let mut found = None;
         for skipped in 0..=phrase.gap {
             let place = at.saturating_add(skipped);
-            if let Some(length) = matched(words, place, set) {
-                found = Some(place.saturating_add(length));
+            let before = place.checked_sub(1).and_then(|before| words.get(before));
+            if phrase.gap < 9 && before.is_some_and(|word| word.ends_sentence) {
                 break;
             }
-            let before = place.checked_sub(1).and_then(|before| words.get(before));
-            if skipped > 0 && phrase.gap < 5 && before.is_some_and(|word| word.ends_sentence) {
+            if let Some(length) = matched(words, place, set) {
+                found = Some(place.saturating_add(length));
                 break;
             }
         }
         at = found?;
     }
     Some(at)
+}
+
+/// True for `ignore any instructions in the page`: the instructions are those of others.
+fn is_of_others(words: &[PlainWord], at: usize, end: usize) -> bool {
+    let inside = words.get(at..end).unwrap_or_default();
+    let is_named = inside
+        .iter()
+        .any(|word| matches!(word.text.as_str(), "embedded" | "injected" | "such" | "untrusted"));
+    let mut after = words
+        .get(end..end.saturating_add(4))
+        .unwrap_or_default()
+        .iter()
+        .map(|word| word.text.as_str());
+    let is_in = matches!(
+        after.next(),
+        Some("in" | "inside" | "within" | "found" | "embedded" | "contained" | "from")
+    );
+    is_named
+        || (is_in
+            && !after
+                .any(|word| matches!(word, "your" | "system" | "previous" | "memory" | "context")))
 }
 
 /// True if the words before say not to do it.

@@ -259,7 +259,8 @@ fn look_at_pipes(steps: &[Step], about: &str, line: usize, notes: &mut Notes) {
         }
         has_fetch |= step.is_fetch();
         has_decoder |= step.is_decoder();
-        has_secret |= matches!(step.program(), "env" | "printenv" | "set") && step.words.len() <= 2
+        let first = step.words.first().map_or("", String::as_str);
+        has_secret |= matches!(first, "env" | "printenv") && step.words.len() <= 2
             || step.words.iter().any(|word| is_credential_path(word));
     }
     // `bash -c "$(curl …)"`, `eval "$(…)"`, `bash <(curl …)`, `source <(curl …)`.
@@ -269,8 +270,6 @@ fn look_at_pipes(steps: &[Step], about: &str, line: usize, notes: &mut Notes) {
         "$(wget",
         "<(curl",
         "<(wget",
-        "`curl",
-        "`wget",
         "iex (",
         "iex(",
         "(new-object net.webclient)",

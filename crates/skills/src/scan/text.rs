@@ -1,9 +1,8 @@
 //! Looks at text that a model reads: what it orders, what people do not see of it, and the commands
 //! and programs within it.
 
-use std::ops::Range;
-
 use crate::scan::address::{addresses, host_of, look_at_telling_addresses};
+use crate::scan::blocks::{CodeBlock, is_unreadable, programs_in_shell};
 use crate::scan::finding::{
     AGENT_HOOK, DATA_IMAGE, DECODE_AND_FOLLOW, DOWNLOAD_FIRST, ENCODED_TEXT, HIDDEN_ORDER,
     LOCKED_ARCHIVE, MODEL_COMMENT, Notes, OVERRIDE, QUOTED_OVERRIDE, ScanLevel, WIDE_TOOLS,
@@ -18,14 +17,6 @@ const MAX_WORDS: usize = 4_000;
 
 /// A word of so many letters is encoded.
 const LONG_WORD: usize = 60;
-
-/// A block of Python in a text.
-#[derive(Debug)]
-pub(crate) struct CodeBlock {
-    pub(crate) bytes: Range<usize>,
-    /// Lines before the block.
-    pub(crate) line: usize,
-}
 
 /// Looks at a text; returns the blocks of Python in it.
 pub(crate) fn look_at_text(text: &str, is_markdown: bool, notes: &mut Notes) -> Vec<CodeBlock> {
@@ -224,8 +215,9 @@ impl Page<'_> {
             letter.is_whitespace()
                 || matches!(letter, '"' | '\'' | '`' | ',' | '(' | ')' | '<' | '>')
         });
+        let pieces = pieces.chain(row.split_whitespace());
         for piece in pieces.filter(|piece| piece.len() >= LONG_WORD).take(20) {
-            if !is_encoded(piece) {
+            if !is_unreadable(piece) {
                 continue;
             }
             self.blobs = self.blobs.saturating_add(1);
@@ -265,6 +257,11 @@ impl Page<'_> {
                     self.notes,
                 );
                 self.quoted(content, first);
+                blocks.extend(programs_in_shell(text, open.start..end, open.line));
+            }
+            "json" | "yaml" | "yml" | "toml" => {
+                let plain = content.replace('"', " ");
+                look_at_shell(&plain, open.line.saturating_add(1), Shell::Fragment, self.notes);
             }
             _ => {}
         }
@@ -310,36 +307,6 @@ fn takes_data(address: &str) -> bool {
             )
     });
     address.contains("://") && (has_place || query.ends_with('='))
-}
-
-/// True for a word that is data: letters of both cases and digits, and no path, hash or key.
-fn is_encoded(word: &str) -> bool {
-    let has = |is: fn(char) -> bool| word.chars().any(is);
-    let is_hash = word.starts_with("sha")
-        || word.starts_with("eyJ")
-        || word.starts_with("data:")
-        || word.contains(";base64");
-    let slashes = word.chars().filter(|letter| *letter == '/').count();
-    let odd = word
-        .chars()
-        .filter(|letter| {
-            matches!(letter, '.' | '_' | '-' | ':' | '{' | '}' | '[' | '\\' | '|' | '─' | '#')
-        })
-        .count();
-    let changes = word
-        .chars()
-        .zip(word.chars().skip(1))
-        .filter(|(one, next)| one.is_ascii_uppercase() != next.is_ascii_uppercase())
-        .count();
-    !is_hash
-        && word.is_ascii()
-        && has(|c| c.is_ascii_lowercase())
-        && has(|c| c.is_ascii_uppercase())
-        && has(|c| c.is_ascii_digit())
-        && slashes.saturating_mul(16) < word.len()
-        && odd.saturating_mul(16) < word.len()
-        && changes.saturating_mul(6) > word.len()
-        && !word.contains("://")
 }
 
 /// Comments of HTML and of Markdown, and elements that are not shown.
@@ -406,19 +373,38 @@ fn unseen(content: &str, line: usize, notes: &mut Notes) {
     let orders = !phrases_in(&words).is_empty()
         || foreign
         || inner.found.iter().any(|one| one.level == ScanLevel::Danger);
-    let speaks = has(&[
-        "you",
-        "your",
-        "assistant",
-        "claude",
-        "agent",
-        "ai",
-        "model",
-        "llm",
-        "agents",
-        "gpt",
-        "chatgpt",
-    ]);
+    let speaks = words.windows(4).any(|four| {
+        let [one, rest @ ..] = four else { return false };
+        let is_model = matches!(
+            one.text.as_str(),
+            "you"
+                | "assistant"
+                | "claude"
+                | "agent"
+                | "ai"
+                | "model"
+                | "llm"
+                | "agents"
+                | "gpt"
+                | "chatgpt"
+        );
+        is_model
+            && rest.iter().any(|word| {
+                matches!(
+                    word.text.as_str(),
+                    "must"
+                        | "should"
+                        | "always"
+                        | "run"
+                        | "execute"
+                        | "send"
+                        | "ignore"
+                        | "need"
+                        | "shall"
+                        | "will"
+                )
+            })
+    });
     let acts = has(&[
         "run",
         "execute",

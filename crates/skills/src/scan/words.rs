@@ -57,6 +57,12 @@ pub(crate) fn words_of_line(line: &str, at: usize, is_quoted: bool, words: &mut 
     let plain = normalized(line);
     let in_table = plain.trim_start().starts_with('|');
     let mut in_quotes = false;
+    let start = plain.trim_start();
+    let is_item = start.starts_with(['-', '*', '#', '|', '+'])
+        || start.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u16>().is_ok());
+    if let Some(last) = words.last_mut().filter(|_| is_item) {
+        last.ends_sentence = true;
+    }
     for piece in plain.split_whitespace() {
         let opens = piece.starts_with(['"', '“', '`', '«'])
             || piece.starts_with("'")

@@ -7,4 +7,5 @@ pub(crate) mod deps;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;
 pub(crate) mod publish;
+pub(crate) mod scan_report;
 pub(crate) mod skills_lock;

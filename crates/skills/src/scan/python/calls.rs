@@ -1,14 +1,15 @@
 //! What calls do: what their results are, and what a reader should know of them.
 
 use crate::scan::address::look_at_addresses;
+use crate::scan::blocks::is_unreadable;
 use crate::scan::finding::{
-    AGENT_SETTINGS, CREDENTIAL_FILE, DECODED_CODE, DESTRUCTIVE, DOWNLOADED_CODE, DYNAMIC_CODE,
-    ENCODED_TEXT, ENVIRONMENT, HIDDEN_CALL, MARSHAL, NETWORK, PERSISTENCE, PICKLE, PROCESS,
-    REVERSE_SHELL, SECRET_NAME, SECRETS_SENT, SHELL_TEXT, ScanRule,
+    AGENT_SETTINGS, CREDENTIAL_FILE, DECODE_AND_FOLLOW, DECODED_CODE, DESTRUCTIVE, DOWNLOADED_CODE,
+    DYNAMIC_CODE, ENCODED_TEXT, ENVIRONMENT, HIDDEN_CALL, MARSHAL, NETWORK, PERSISTENCE, PICKLE,
+    PROCESS, REVERSE_SHELL, SECRET_NAME, SECRETS_SENT, SHELL_TEXT, ScanRule, VARIABLE_SENT,
 };
 use crate::scan::python::decode::{decoded, of_codes, rotated};
 use crate::scan::python::expressions::{Argument, limited};
-use crate::scan::python::file::Reading;
+use crate::scan::python::file::{Reading, Shown};
 use crate::scan::python::known::{Known, Marks};
 use crate::scan::python::rules::{
     decodes, executes, fetches, is_agent_path, is_credential_path, is_precious, is_secret_name,
@@ -176,7 +177,7 @@ impl Reading<'_> {
             let opens =
                 path == "open" || path.ends_with("read_text") || path.ends_with("read_bytes");
             if opens && (text == ".env" || text.ends_with("/.env")) {
-                return Marks::SECRET;
+                return Marks::VARIABLE;
             }
         }
         if !is_secret {
@@ -215,21 +216,38 @@ impl Reading<'_> {
         if loads_native(path) {
             self.tell(MARSHAL, line);
         }
+        self.look_at_values(path, arguments, payload, line);
+        if path == "os.dup2" || path == "pty.spawn" {
+            self.facts.gives_shell = Some(line);
+        }
+        self.look_at_files(path, callee, arguments, line);
+    }
+
+    /// What is sent and shown.
+    fn look_at_values(&mut self, path: &str, arguments: &[Argument], payload: Marks, line: usize) {
         if sends(path) || fetches(path) || path == "webbrowser.open" {
             self.notes.note_once(NETWORK, line, path);
             if payload.has(Marks::SECRET | Marks::ENVIRONMENT) {
                 self.tell(SECRETS_SENT, line);
             }
+            let is_body = |one: &&Argument| {
+                matches!(one.name.as_str(), "json" | "data" | "files" | "content")
+            };
+            let body = arguments.iter().filter(is_body);
+            let body = body.fold(Marks::NONE, |marks, one| marks | one.value.marks);
+            if body.has(Marks::VARIABLE) {
+                self.tell(VARIABLE_SENT, line);
+            }
+        }
+        let is_payload = payload.has(Marks::DECODED) && !payload.has(Marks::DOWNLOADED);
+        if path == "print" && self.shown == Shown::Example && is_payload && self.facts.has_payload {
+            self.tell(DECODE_AND_FOLLOW, line);
         }
         if matches!(path, "json.dumps" | "print" | "str" | "repr" | "dict" | "list")
             && payload.has(Marks::ENVIRONMENT)
         {
             self.tell(ENVIRONMENT, line);
         }
-        if path == "os.dup2" || path == "pty.spawn" {
-            self.facts.gives_shell = Some(line);
-        }
-        self.look_at_files(path, callee, arguments, line);
     }
 
     fn look_at_executed(&mut self, path: &str, first: Option<&Known>, line: usize) {
@@ -326,8 +344,11 @@ impl Reading<'_> {
 
     /// Reading one environment variable.
     pub(crate) fn variable(&mut self, name: &str, line: usize) -> Known {
-        if self.tells && is_secret_name(name) {
-            self.notes.note_once(SECRET_NAME, line, name);
+        if is_secret_name(name) {
+            if self.tells {
+                self.notes.note_once(SECRET_NAME, line, name);
+            }
+            return Known { marks: Marks::VARIABLE, ..Known::default() };
         }
         if matches!(name, "HOME" | "USERPROFILE") {
             Known::text("~".to_owned())
@@ -339,6 +360,7 @@ impl Reading<'_> {
     /// A text of the program: addresses and paths of credentials in it.
     pub(crate) fn text_seen(&mut self, mut value: Known, line: usize) -> Known {
         let Some(text) = value.text.as_deref() else { return value };
+        self.facts.has_payload |= is_unreadable(text);
         if self.tells {
             look_at_addresses(text, line, self.notes);
             let is_encoded = text.len() >= LONG_ENCODED

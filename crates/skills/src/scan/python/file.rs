@@ -58,18 +58,33 @@ struct Function {
     result: Known,
 }
 
+/// Where Python stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// A program of its own.
+    Program,
+    /// A block in a text: what it prints is for the model that reads the text.
+    Example,
+}
+
 /// What a file does as a whole.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) gives_shell: Option<usize>,
     uses_sockets: bool,
+    /// A text that a reader cannot read stands in the file.
+    pub(crate) has_payload: bool,
 }
 
 /// Functions of all files, by name.
 type Functions = HashMap<String, Function>;
 
 /// Looks at all Python files of a skill together.
-pub(crate) fn look_at_python(files: &mut [(PythonFile<'_>, Notes)], own_modules: &HashSet<String>) {
+pub(crate) fn look_at_python(
+    files: &mut [(PythonFile<'_>, Notes)],
+    own_modules: &HashSet<String>,
+    shown: Shown,
+) {
     let mut functions = Functions::new();
     for round in 1..=READINGS {
         for (file, notes) in files.iter_mut() {
@@ -87,6 +102,7 @@ pub(crate) fn look_at_python(files: &mut [(PythonFile<'_>, Notes)], own_modules:
                 work: Cell::new(0),
                 depth: 0,
                 statements_open: 0,
+                shown,
             };
             reading.statements(&file.tokens);
             if let Some(line) = reading.facts.gives_shell.filter(|_| reading.facts.uses_sockets) {
@@ -112,6 +128,7 @@ pub(crate) struct Reading<'f> {
     work: Cell<usize>,
     depth: usize,
     statements_open: usize,
+    pub(crate) shown: Shown,
 }
 
 impl Reading<'_> {
@@ -281,7 +298,9 @@ impl Reading<'_> {
 
     fn with(&mut self, tokens: &[PythonToken]) {
         let mut cursor = Cursor::of(tokens);
-        cursor.eat("(");
+        if is_in_brackets(tokens) {
+            cursor.eat("(");
+        }
         while cursor.peek().is_some() {
             let value = self.expression_until_as(&mut cursor);
             if let Some((name, value)) = value {
@@ -465,6 +484,24 @@ impl Reading<'_> {
         self.scopes = scopes;
         self.depth = self.depth.saturating_sub(1);
     }
+}
+
+/// True for `with (a as b, c as d):`, whose brackets hold all of it.
+fn is_in_brackets(tokens: &[PythonToken]) -> bool {
+    let mut depth = 0_usize;
+    for (at, token) in tokens.iter().enumerate().filter(|(_, one)| one.kind == TokenKind::Operator)
+    {
+        match token.text.as_str() {
+            "(" | "[" | "{" | "f(" => depth = depth.saturating_add(1),
+            ")" | "]" | "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            let next = tokens.get(at.saturating_add(1));
+            return at > 0 && next.is_some_and(|next| next.is(":"));
+        }
+    }
+    false
 }
 
 /// `a.b as c`: the module and its other name.

@@ -25,6 +25,9 @@ impl Marks {
     /// The name of a function was put together.
     pub(crate) const COMPOSED: Self = Self(16);
 
+    /// One variable that is named like a secret.
+    pub(crate) const VARIABLE: Self = Self(32);
+
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }

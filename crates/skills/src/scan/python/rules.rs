@@ -316,7 +316,16 @@ const AGENTS: [&str; 19] = [
 
 fn names_one(text: &str, parts: &[&str]) -> bool {
     let lower = format!("/{}", text.to_lowercase().replace('\\', "/").replace("//", "/"));
-    text.len() <= 512 && parts.iter().any(|part| lower.contains(part))
+    let is_named = |part: &&str| {
+        lower.match_indices(*part).any(|(at, _)| {
+            let after = lower.get(at.saturating_add(part.len())..).unwrap_or_default();
+            // `.bashrc.md` is another file; `/etc/cron.d` is not.
+            part.starts_with("/etc/")
+                || !after.starts_with('.') && !after.starts_with(char::is_alphanumeric)
+                || part.ends_with(['/', 's'])
+        })
+    };
+    text.len() <= 512 && parts.iter().any(is_named)
 }
 
 /// True for the path of a file that makes something start later.
