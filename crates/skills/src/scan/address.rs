@@ -143,7 +143,9 @@ fn telling(address: &str, host: &str, line: usize, notes: &mut Notes) {
     if is_collector(address, host) {
         notes.note_once(COLLECTOR, line, address);
     }
-    if is_public_number(host) && is_web(address) {
+    // The second of these gives a machine in a cloud its credentials.
+    let is_telling = is_public_number(host) || host == "169.254.169.254";
+    if is_telling && is_web(address) {
         notes.note_once(ADDRESS, line, address);
     }
 }

@@ -112,6 +112,7 @@ rules! {
     DESTRUCTIVE Danger "destructive" "this deletes or overwrites what belongs to the system or the user";
     PERSISTENCE Danger "persistence" "this makes something start by itself later";
     AGENT_SETTINGS Danger "agent-settings" "this changes the settings, hooks or memory of an agent";
+    HOST_ACCESS Warning "host-access" "this gives a container the rights of the machine";
     QUARANTINE Warning "quarantine" "this switches off the protection of the system";
     PROGRAM Danger "native-program" "a native program or library";
     TAGS Danger "tag-characters" "text in invisible tag characters, which only a model reads";
@@ -164,6 +165,14 @@ impl Notes {
         let excerpt = excerpt_of(about);
         if !self.found.iter().any(|one| one.code == rule.code && one.excerpt == excerpt) {
             self.note(rule, line, about);
+        }
+    }
+
+    /// Takes over what is uncommon of the notes about a part, whose first line is after `line`.
+    pub(crate) fn adopt(&mut self, part: Self, line: usize) {
+        for one in part.found.into_iter().filter(|one| one.level > ScanLevel::Info) {
+            let line = one.line.map(|inner| inner.saturating_add(line));
+            self.found.push(ScanFinding { file: self.file.clone(), line, ..one });
         }
     }
 

@@ -4,7 +4,7 @@
 //! phrases, so the time is linear.
 
 use crate::scan::finding::{
-    ASKS_SECRETS, EXFILTRATE, HIDE_FROM_USER, NO_CONFIRMATION, OVERRIDE, ScanRule,
+    ASKS_SECRETS, EXFILTRATE, HIDE_FROM_USER, NO_CONFIRMATION, OVERRIDE, QUARANTINE, ScanRule,
 };
 use crate::scan::words::{ADDRESS_WORD, PlainWord, SECRET_WORD};
 
@@ -266,10 +266,7 @@ const PHRASES: &[Phrase] = &[
                 "exfiltrate",
                 "transmit",
                 "forward",
-                "read",
                 "harvest",
-                "copy",
-                "post",
             ],
         ],
         is_undone: true,
@@ -287,12 +284,12 @@ const PHRASES: &[Phrase] = &[
     Phrase {
         rule: HIDE_FROM_USER,
         gap: 3,
-        steps: &[&["hide", "conceal", "hidden", "invisible", "secret"], &["from", "to"], USER],
+        steps: &[&["hide", "conceal"], &["from", "to"], USER],
         is_undone: true,
     },
     Phrase {
         rule: EXFILTRATE,
-        gap: 9,
+        gap: 8,
         steps: &[
             SEND,
             PRIVATE,
@@ -311,6 +308,79 @@ const PHRASES: &[Phrase] = &[
         is_undone: true,
     },
     Phrase { rule: ASKS_SECRETS, gap: 9, steps: &[READ, &[SECRET_WORD]], is_undone: true },
+    Phrase {
+        rule: EXFILTRATE,
+        gap: 14,
+        steps: &[
+            &["read", "collect", "gather", "take", "package", "copy", "locate", "find", "files"],
+            PRIVATE,
+            &["send", "upload", "post", "forward", "transmit", "exfiltrate", "email", "submit"],
+            &[ADDRESS_WORD, "endpoint", "server", "webhook", "remote", "collector", "attacker"],
+        ],
+        is_undone: true,
+    },
+    Phrase {
+        rule: HIDE_FROM_USER,
+        gap: 4,
+        steps: &[
+            NOT,
+            &["mention", "reveal", "disclose", "mentioning"],
+            &["this", "these", "that", "it"],
+            &["to"],
+            USER,
+        ],
+        is_undone: false,
+    },
+    Phrase {
+        rule: HIDE_FROM_USER,
+        gap: 2,
+        steps: &[NOT, &["let"], USER, &["see", "know", "notice", "find"]],
+        is_undone: false,
+    },
+    Phrase {
+        rule: HIDE_FROM_USER,
+        gap: 0,
+        steps: &[&["completed", "performed"], &["silently", "secretly", "covertly"]],
+        is_undone: true,
+    },
+    Phrase {
+        rule: QUARANTINE,
+        gap: 2,
+        steps: &[
+            &["disable", "deactivate", "turn off", "stop", "bypass", "kill"],
+            &[
+                "antivirus",
+                "defender",
+                "gatekeeper",
+                "smartscreen",
+                "firewall",
+                "edr",
+                "sip",
+                "security controls",
+                "security software",
+            ],
+        ],
+        is_undone: true,
+    },
+    Phrase {
+        rule: ASKS_SECRETS,
+        gap: 6,
+        steps: &[
+            &["ask", "instruct", "request", "prompt", "have", "tell"],
+            &["user", "users"],
+            &["provide", "enter", "paste", "share", "type"],
+            &[
+                "password",
+                "passwords",
+                "private key",
+                "seed phrase",
+                "mnemonic",
+                "recovery phrase",
+                "credentials",
+            ],
+        ],
+        is_undone: true,
+    },
     Phrase {
         rule: ASKS_SECRETS,
         gap: 2,
@@ -508,9 +578,9 @@ fn rest_matches(words: &[PlainWord], mut at: usize, phrase: &Phrase) -> Option<u
 /// True for `ignore any instructions in the page`: the instructions are those of others.
 fn is_of_others(words: &[PlainWord], at: usize, end: usize) -> bool {
     let inside = words.get(at..end).unwrap_or_default();
-    let is_named = inside
-        .iter()
-        .any(|word| matches!(word.text.as_str(), "embedded" | "injected" | "such" | "untrusted"));
+    let is_named = inside.iter().any(|word| {
+        matches!(word.text.as_str(), "embedded" | "for" | "injected" | "such" | "untrusted")
+    });
     let mut after = words
         .get(end..end.saturating_add(4))
         .unwrap_or_default()

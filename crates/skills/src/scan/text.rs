@@ -9,6 +9,7 @@ use crate::scan::finding::{
 };
 use crate::scan::phrases::{Hit, foreign_phrases, phrases_in};
 use crate::scan::python::base64;
+use crate::scan::script::look_at_script;
 use crate::scan::shell::{Shell, look_at_shell};
 use crate::scan::words::{ADDRESS_WORD, PlainWord, SECRET_WORD, words_of_line};
 
@@ -20,7 +21,7 @@ const LONG_WORD: usize = 60;
 
 /// Looks at a text; returns the blocks of Python in it.
 pub(crate) fn look_at_text(text: &str, is_markdown: bool, notes: &mut Notes) -> Vec<CodeBlock> {
-    let mut page = Page { notes, words: Vec::new(), blobs: 0, decodes: None };
+    let mut page = Page { notes, words: Vec::new(), blobs: 0, decodes: None, forbids: false };
     let (mut blocks, mut fence): (Vec<CodeBlock>, Option<Fence>) = (Vec::new(), None);
     let mut offset = 0_usize;
     for (at, row) in text.split_inclusive('\n').enumerate() {
@@ -79,6 +80,8 @@ struct Page<'n> {
     blobs: usize,
     /// The line that tells to decode something and to follow it.
     decodes: Option<usize>,
+    /// The heading says that what follows must not be done.
+    forbids: bool,
 }
 
 impl Page<'_> {
@@ -89,8 +92,16 @@ impl Page<'_> {
         if let Some(hit) = foreign_phrases(row, line) {
             self.notes.note(hit.rule, line, row);
         }
-        words_of_line(row, line, false, &mut self.words);
-        look_at_shell(row, line, Shell::Fragment, self.notes);
+        let start = row.trim_start();
+        let is_item = start.starts_with(['-', '*', '+', '|'])
+            || start.starts_with(|c: char| c.is_ascii_digit());
+        if !is_item && (start.starts_with('#') || start.ends_with([':', '*'])) {
+            self.forbids = forbids(start);
+        }
+        words_of_line(row, line, is_item && self.forbids, &mut self.words);
+        if !(is_item && self.forbids) {
+            look_at_shell(row, line, Shell::Fragment, self.notes);
+        }
         look_at_telling_addresses(row, line, self.notes);
         self.images(row, line);
         self.settings(row, line);
@@ -242,29 +253,29 @@ impl Page<'_> {
     /// A block of code is looked at by its language.
     fn fenced(&mut self, text: &str, open: Fence, end: usize, blocks: &mut Vec<CodeBlock>) {
         let content = text.get(open.start..end).unwrap_or_default();
+        let first = open.line.saturating_add(1);
         match open.language.as_str() {
             "python" | "py" | "python3" => {
                 blocks.push(CodeBlock { bytes: open.start..end, line: open.line });
             }
-            "" | "sh" | "bash" | "shell" | "zsh" | "console" | "terminal" | "powershell"
-            | "ps1" | "cmd" | "text" | "txt" | "markdown" | "md" => {
-                let first = open.line.saturating_add(1);
-                let plain = content.lines().map(|row| row.trim_start().trim_start_matches("$ "));
-                look_at_shell(
-                    &plain.collect::<Vec<_>>().join("\n"),
-                    first,
-                    Shell::Fragment,
-                    self.notes,
-                );
-                self.quoted(content, first);
-                blocks.extend(programs_in_shell(text, open.start..end, open.line));
+            "js" | "javascript" | "ts" | "typescript" | "jsx" | "tsx" | "mjs" => {
+                let mut inner = Notes::of("");
+                look_at_script(content, &mut inner);
+                self.notes.adopt(inner, open.line);
             }
-            "json" | "yaml" | "yml" | "toml" => {
-                let plain = content.replace('"', " ");
-                look_at_shell(&plain, open.line.saturating_add(1), Shell::Fragment, self.notes);
+            "json" | "jsonc" | "yaml" | "yml" | "toml" => {
+                look_at_shell(&content.replace('"', " "), first, Shell::Fragment, self.notes);
+            }
+            "" | "sh" | "bash" | "shell" | "zsh" | "console" | "terminal" | "powershell"
+            | "ps1" | "cmd" | "text" | "txt" | "markdown" | "md" | "dockerfile" | "docker" => {
+                let plain = content.lines().map(|row| row.trim_start().trim_start_matches("$ "));
+                let plain = plain.collect::<Vec<_>>().join("\n");
+                look_at_shell(&plain, first, Shell::Fragment, self.notes);
+                blocks.extend(programs_in_shell(text, open.start..end, open.line));
             }
             _ => {}
         }
+        self.quoted(content, first);
         for (at, row) in content.lines().enumerate() {
             let line = open.line.saturating_add(at).saturating_add(1);
             self.blob(row, line);
@@ -287,6 +298,28 @@ impl Page<'_> {
             self.notes.note(DECODE_AND_FOLLOW, line, "an encoded text and the order to decode it");
         }
     }
+}
+
+/// True for the heading of a list of what must not be done, or of attacks.
+fn forbids(heading: &str) -> bool {
+    const WORDS: [&str; 12] = [
+        "never",
+        "not",
+        "don't",
+        "prohibited",
+        "forbidden",
+        "refuse",
+        "avoid",
+        "malicious",
+        "attacks",
+        "threats",
+        "violations",
+        "anti-patterns",
+    ];
+    let lower = heading.to_lowercase();
+    let mut words =
+        lower.split(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '\'' | '-'));
+    words.any(|word| WORDS.contains(&word))
 }
 
 /// The words of a line and the next, for an excerpt.

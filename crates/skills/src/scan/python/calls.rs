@@ -208,7 +208,7 @@ impl Reading<'_> {
         if unpickles(path) || path.starts_with("marshal.load") {
             match (payload.has(Marks::DOWNLOADED), payload.has(Marks::DECODED)) {
                 (true, _) => self.tell(DOWNLOADED_CODE, line),
-                (_, true) => self.tell(DECODED_CODE, line),
+                (_, true) => self.tell(DYNAMIC_CODE, line),
                 _ if unpickles(path) => self.tell(PICKLE, line),
                 _ => {}
             }

@@ -5,11 +5,15 @@
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
-use crate::scan::finding::{DYNAMIC_CODE, NETWORK, Notes, REVERSE_SHELL};
+use crate::scan::finding::{
+    DYNAMIC_CODE, NETWORK, Notes, QUOTED_OVERRIDE, REVERSE_SHELL, ScanLevel,
+};
+use crate::scan::phrases::{Hit, phrases_in};
 use crate::scan::python::expressions::{Argument, Cursor};
 use crate::scan::python::known::{Known, Marks};
 use crate::scan::python::rules::is_network;
 use crate::scan::python::tokens::{PythonToken, TokenKind, tokens_of};
+use crate::scan::words::words_of_line;
 
 /// Readings of each file: functions call functions, so what they pass on takes some rounds.
 const READINGS: usize = 3;
@@ -22,6 +26,9 @@ const MAX_WITH: usize = 2_000;
 
 /// Most functions around a statement in which a name is looked for.
 const MAX_OUTER: usize = 4;
+
+/// Most lines of a docstring.
+const MAX_ROWS: usize = 500;
 
 /// Deepest statements within one line.
 const MAX_STATEMENTS: usize = 40;
@@ -154,8 +161,7 @@ impl Reading<'_> {
         let Some(first) = tokens.first() else { return };
         let rest = tokens.get(1..).unwrap_or_default();
         if first.kind == TokenKind::Text && rest.is_empty() {
-            // A docstring.
-            return;
+            return self.docstring(first);
         }
         if first.kind != TokenKind::Name {
             return self.assignment(tokens);
@@ -199,6 +205,21 @@ impl Reading<'_> {
                 self.values(&mut Cursor::of(rest));
             }
             _ => self.assignment(tokens),
+        }
+    }
+
+    /// A docstring is no code, but models read it: of tools, for example.
+    fn docstring(&mut self, token: &PythonToken) {
+        if !self.tells {
+            return;
+        }
+        let mut words = Vec::new();
+        for (at, row) in token.text.lines().enumerate().take(MAX_ROWS) {
+            words_of_line(row, token.line.saturating_add(at), false, &mut words);
+        }
+        for Hit { rule, line, is_quoted } in phrases_in(&words) {
+            let is_spoken_of = is_quoted && rule.level == ScanLevel::Danger;
+            self.tell(if is_spoken_of { QUOTED_OVERRIDE } else { rule }, line);
         }
     }
 

@@ -203,7 +203,7 @@ pub(crate) fn marks_of_name(path: &str) -> Marks {
 }
 
 /// Files in which people keep credentials: parts of paths, with `/` between folders.
-const CREDENTIALS: [&str; 46] = [
+const CREDENTIALS: [&str; 44] = [
     "/.ssh",
     "id_rsa",
     "id_ed25519",
@@ -243,8 +243,6 @@ const CREDENTIALS: [&str; 46] = [
     "/.config/op/",
     "/.vault-token",
     "/.terraform.d/credentials",
-    "169.254.169.254",
-    "metadata.google.internal",
     "/google/chrome/user data",
     "/.mozilla/firefox",
     "/telegram desktop/tdata",
