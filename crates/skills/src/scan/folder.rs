@@ -43,7 +43,7 @@ pub fn findings_of_folder(path: &Path) -> Result<SkillScan, RegistryError> {
         notes.note(rule, 0, path);
         scan.findings.extend(notes.found);
     }
-    scan.findings.sort_by(|one, other| other.level.cmp(&one.level));
+    scan.findings.sort_by_key(|one| std::cmp::Reverse(one.level));
     if held.has_more {
         scan.left_out.push("the folder has more files than a skill may have".to_owned());
     }
@@ -86,7 +86,7 @@ impl Held {
             Ok(FileType::Directory) if LEFT_OUT.iter().any(|one| name == *one) => {}
             Ok(FileType::Directory) => match folder.open_folder(name) {
                 Ok(inner) if depth < MAX_DEPTH => {
-                    self.read(&inner, &format!("{path}/"), depth.saturating_add(1))
+                    self.read(&inner, &format!("{path}/"), depth.saturating_add(1));
                 }
                 _ => self.has_more = true,
             },

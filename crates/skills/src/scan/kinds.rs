@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use crate::scan::address::look_at_addresses;
 use crate::scan::binary::{look_at_bytes, text_of};
-use crate::scan::blocks::{CodeBlock, programs_in_shell};
 use crate::scan::finding::{
     AGENT_HOOK, CREDENTIAL_FILE, DYNAMIC_CODE, NETWORK, NOT_SCANNED, Notes, PACKAGE_HOOK,
     SECRETS_AND_NETWORK, SECRETS_SENT, ScanFinding, ScanLevel, URL,
 };
-use crate::scan::hidden::look_at_hidden;
 use crate::scan::python::{PythonFile, Shown, look_at_python};
 use crate::scan::script::look_at_script;
 use crate::scan::shell::{Shell, look_at_shell};
-use crate::scan::text::look_at_text;
+use crate::scan::texts::blocks::{CodeBlock, programs_in_shell};
+use crate::scan::texts::hidden::look_at_hidden;
+use crate::scan::texts::page::look_at_text;
 
 /// Most bytes of one file that are looked at.
 const MAX_FILE_BYTES: usize = 1 << 20;
@@ -241,7 +241,7 @@ fn look_at_name(path: &str, text: &str, notes: &mut Notes) {
         }
         ".mcp.json" | "mcp.json" | "hooks.json" | ".cursorrules" => notes.note(AGENT_HOOK, 0, path),
         "settings.json" | "settings.local.json" if path.contains(".claude/") => {
-            notes.note(AGENT_HOOK, 0, path)
+            notes.note(AGENT_HOOK, 0, path);
         }
         _ if name.ends_with(".pth") && text.lines().any(|row| row.starts_with("import")) => {
             notes.note(DYNAMIC_CODE, 0, text);

@@ -9,18 +9,16 @@
 
 mod address;
 mod binary;
-mod blocks;
+mod decode;
 mod excerpt;
 mod finding;
 mod folder;
-mod hidden;
 mod kinds;
-mod phrases;
+mod paths;
 mod python;
 mod script;
 mod shell;
-mod text;
-mod words;
+mod texts;
 
 #[cfg(test)]
 mod tests;

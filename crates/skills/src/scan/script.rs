@@ -5,8 +5,24 @@ use crate::scan::finding::{
     AGENT_SETTINGS, CREDENTIAL_FILE, DECODED_CODE, DOWNLOADED_CODE, DYNAMIC_CODE, ENVIRONMENT,
     HIDDEN_CALL, NETWORK, Notes, PERSISTENCE, PROCESS, SECRETS_SENT,
 };
-use crate::scan::python::{is_agent_path, is_credential_path, is_start_path};
+use crate::scan::paths::{is_agent_path, is_credential_path, is_start_path};
 use crate::scan::shell::{Shell, look_at_shell};
+
+/// Calls that use the network.
+const NETWORK_CALLS: [&str; 9] = [
+    "fetch(",
+    "axios",
+    "XMLHttpRequest",
+    "new WebSocket",
+    "http.request",
+    "https.request",
+    "https.get",
+    "http.get",
+    "sendBeacon",
+];
+
+/// Modules that use the network.
+const NETWORK_MODULES: [&str; 7] = ["net", "dgram", "dns", "axios", "node-fetch", "undici", "got"];
 
 /// A line without comments: its code, with empty texts, and its texts.
 #[derive(Debug, Default)]
@@ -36,20 +52,7 @@ pub(crate) fn look_at_script(text: &str, notes: &mut Notes) {
         {
             notes.note_once(PROCESS, number, source);
         }
-        if has(&[
-            "fetch(",
-            "axios",
-            "XMLHttpRequest",
-            "new WebSocket",
-            "http.request",
-            "https.request",
-            "https.get",
-            "http.get",
-            "sendBeacon",
-        ]) || ["net", "dgram", "dns", "axios", "node-fetch", "undici", "got"]
-            .iter()
-            .any(|one| names(one))
-        {
+        if has(&NETWORK_CALLS) || NETWORK_MODULES.iter().any(|one| names(one)) {
             notes.note_once(NETWORK, number, source);
         }
         let decodes = has(&["atob(", "fromCharCode"])
@@ -142,15 +145,16 @@ fn assigned(code: &str) -> Option<String> {
     Some(name.trim_end_matches(':').to_owned()).filter(|name| !name.is_empty() && name.len() < 60)
 }
 
+/// What a letter of a script stands in.
+enum Inside {
+    Code,
+    Comment,
+    Text(char),
+    Pattern,
+}
+
 /// Tells comments, texts and code apart.
 fn lines_of(text: &str) -> Vec<ScriptLine> {
-    #[derive(PartialEq)]
-    enum Inside {
-        Code,
-        Comment,
-        Text(char),
-        Pattern,
-    }
     let (mut lines, mut line, mut inside, mut current) =
         (Vec::new(), ScriptLine::default(), Inside::Code, String::new());
     let mut letters = text.chars().peekable();
@@ -192,7 +196,7 @@ fn lines_of(text: &str) -> Vec<ScriptLine> {
                     '(' | ',' | '=' | ':' | '[' | '!' | '&' | '|' | '?' | '{' | ';'
                 ) =>
                 {
-                    inside = Inside::Pattern
+                    inside = Inside::Pattern;
                 }
                 '"' | '\'' | '`' => inside = Inside::Text(letter),
                 _ => line.code.push(letter),

@@ -1,9 +1,10 @@
 //! Reads expressions and says what is known of their values. Every token is read once.
 
-use crate::scan::python::file::Reading;
-use crate::scan::python::known::{Known, Marks};
+use crate::scan::python::cursor::{Argument, Cursor};
+use crate::scan::python::known::{Known, Marks, limited};
+use crate::scan::python::names::Reading;
 use crate::scan::python::rules::marks_of_name;
-use crate::scan::python::tokens::{PythonToken, TokenKind};
+use crate::scan::python::tokens::TokenKind;
 
 /// Deepest brackets; what is deeper is skipped.
 const MAX_DEPTH: usize = 100;
@@ -11,86 +12,6 @@ const MAX_DEPTH: usize = 100;
 /// Words within expressions that are neither names nor operators with a meaning here.
 const WORDS: [&str; 11] =
     ["not", "await", "yield", "and", "or", "in", "is", "if", "else", "from", "async"];
-
-/// An argument of a call.
-#[derive(Debug)]
-pub(crate) struct Argument {
-    /// Empty for an argument by position.
-    pub(crate) name: String,
-    pub(crate) value: Known,
-}
-
-/// A place in the tokens of a statement.
-pub(crate) struct Cursor<'t> {
-    tokens: &'t [PythonToken],
-    at: usize,
-    depth: usize,
-}
-
-impl<'t> Cursor<'t> {
-    pub(crate) const fn of(tokens: &'t [PythonToken]) -> Self {
-        Self { tokens, at: 0, depth: 0 }
-    }
-
-    pub(crate) fn peek(&self) -> Option<&'t PythonToken> {
-        self.tokens.get(self.at)
-    }
-
-    pub(crate) fn next(&mut self) -> Option<&'t PythonToken> {
-        let token = self.tokens.get(self.at)?;
-        self.at = self.at.saturating_add(1);
-        Some(token)
-    }
-
-    fn is(&self, text: &str) -> bool {
-        self.peek().is_some_and(|token| token.is(text))
-    }
-
-    pub(crate) fn eat(&mut self, text: &str) -> bool {
-        let is_there = self.is(text);
-        if is_there {
-            self.at = self.at.saturating_add(1);
-        }
-        is_there
-    }
-
-    /// The tokens that are left.
-    pub(crate) fn rest(&self) -> &'t [PythonToken] {
-        self.tokens.get(self.at..).unwrap_or_default()
-    }
-
-    pub(crate) const fn skip(&mut self, count: usize) {
-        self.at = self.at.saturating_add(count);
-    }
-
-    pub(crate) fn line(&self) -> usize {
-        let token = self.peek().or_else(|| self.tokens.last());
-        token.map_or(0, |token| token.line)
-    }
-
-    fn starts_argument_name(&self) -> Option<&'t str> {
-        let name = self.peek().filter(|token| token.kind == TokenKind::Name)?;
-        let next = self.tokens.get(self.at.saturating_add(1))?;
-        next.is("=").then_some(name.text.as_str())
-    }
-
-    /// Skips to the bracket that closes what is open.
-    fn skip_brackets(&mut self) {
-        let mut depth = 0_usize;
-        while let Some(token) = self.next() {
-            match token.text.as_str() {
-                "(" | "[" | "{" | "f(" if token.kind == TokenKind::Operator => {
-                    depth = depth.saturating_add(1);
-                }
-                ")" | "]" | "}" if token.kind == TokenKind::Operator => {
-                    let Some(left) = depth.checked_sub(1) else { return };
-                    depth = left;
-                }
-                _ => {}
-            }
-        }
-    }
-}
 
 impl Reading<'_> {
     /// Reads an expression up to a comma, a closing bracket, a colon or an assignment.
@@ -346,14 +267,6 @@ impl Reading<'_> {
     }
 }
 
-impl Known {
-    /// The value of an f-string: its parts are added already.
-    fn members_as_text(self) -> Self {
-        let text = self.text.or_else(|| Some(String::new()));
-        Self { text, path: String::new(), ..self }
-    }
-}
-
 fn combined(left: Option<Known>, right: Known, operator: &str) -> Known {
     match (left, operator) {
         (None, _) => right,
@@ -368,10 +281,4 @@ fn combined(left: Option<Known>, right: Known, operator: &str) -> Known {
             Known { path, text, is_whole: false, members, marks }
         }
     }
-}
-
-/// A dotted name that does not grow without end: `a().b().c()…`.
-pub(crate) fn limited(path: String) -> String {
-    const MAX_PATH: usize = 200;
-    if path.len() <= MAX_PATH { path } else { String::new() }
 }

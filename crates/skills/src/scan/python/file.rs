@@ -8,24 +8,19 @@ use std::collections::{HashMap, HashSet};
 use crate::scan::finding::{
     DYNAMIC_CODE, NETWORK, Notes, QUOTED_OVERRIDE, REVERSE_SHELL, ScanLevel,
 };
-use crate::scan::phrases::{Hit, phrases_in};
-use crate::scan::python::expressions::{Argument, Cursor};
+use crate::scan::python::cursor::Cursor;
 use crate::scan::python::known::{Known, Marks};
+use crate::scan::python::names::{Facts, Functions, MAX_WORK, Reading, Shown};
 use crate::scan::python::rules::is_network;
 use crate::scan::python::tokens::{PythonToken, TokenKind, tokens_of};
-use crate::scan::words::words_of_line;
+use crate::scan::texts::phrases::{Hit, phrases_in};
+use crate::scan::texts::words::words_of_line;
 
 /// Readings of each file: functions call functions, so what they pass on takes some rounds.
 const READINGS: usize = 3;
 
-/// Most bytes that are copied while one file is read once. Beyond it, values are not followed.
-const MAX_WORK: usize = 32 << 20;
-
 /// Most tokens of one part of a `with` statement.
 const MAX_WITH: usize = 2_000;
-
-/// Most functions around a statement in which a name is looked for.
-const MAX_OUTER: usize = 4;
 
 /// Most lines of a docstring.
 const MAX_ROWS: usize = 500;
@@ -56,35 +51,6 @@ impl<'f> PythonFile<'f> {
         Self { text: whole, tokens, names: HashMap::new() }
     }
 }
-
-/// A function of any file of the skill, by its name alone.
-#[derive(Debug, Default)]
-struct Function {
-    parameters: Vec<String>,
-    given: HashMap<String, Marks>,
-    result: Known,
-}
-
-/// Where Python stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
-    /// A program of its own.
-    Program,
-    /// A block in a text: what it prints is for the model that reads the text.
-    Example,
-}
-
-/// What a file does as a whole.
-#[derive(Debug, Default)]
-pub(crate) struct Facts {
-    pub(crate) gives_shell: Option<usize>,
-    uses_sockets: bool,
-    /// A text that a reader cannot read stands in the file.
-    pub(crate) has_payload: bool,
-}
-
-/// Functions of all files, by name.
-type Functions = HashMap<String, Function>;
 
 /// Looks at all Python files of a skill together.
 pub(crate) fn look_at_python(
@@ -118,24 +84,6 @@ pub(crate) fn look_at_python(
             file.names = reading.names;
         }
     }
-}
-
-/// One reading of one file.
-pub(crate) struct Reading<'f> {
-    pub(crate) notes: &'f mut Notes,
-    names: HashMap<String, Known>,
-    functions: &'f mut Functions,
-    own_modules: &'f HashSet<String>,
-    imported: HashSet<String>,
-    /// The functions around a statement, with their indents.
-    scopes: Vec<(usize, String)>,
-    pub(crate) lines: &'f [&'f str],
-    pub(crate) facts: Facts,
-    pub(crate) tells: bool,
-    work: Cell<usize>,
-    depth: usize,
-    statements_open: usize,
-    pub(crate) shown: Shown,
 }
 
 impl Reading<'_> {
@@ -299,7 +247,7 @@ impl Reading<'_> {
                 "=" if depth == 1 => drop(self.expression(&mut cursor)),
                 ":" | "->" => drop(self.expression(&mut cursor)),
                 _ if depth == 1 && token.kind == TokenKind::Name => {
-                    parameters.push(token.text.clone())
+                    parameters.push(token.text.clone());
                 }
                 _ => {}
             }
@@ -428,67 +376,6 @@ impl Reading<'_> {
             let before = self.find(&name.text).unwrap_or_default();
             self.assign(&name.text, Known { marks: before.marks | marks, ..before });
         }
-    }
-
-    fn key(&self, name: &str) -> String {
-        let scope = self.scopes.last().map_or("", |(_, scope)| scope.as_str());
-        if name.starts_with("self.") { format!("\n{name}") } else { format!("{scope}\n{name}") }
-    }
-
-    pub(crate) fn assign(&mut self, name: &str, value: Known) {
-        self.names.insert(self.key(name), value);
-    }
-
-    fn assign_global(&mut self, name: &str, value: Known) {
-        self.names.insert(format!("\n{name}"), value);
-    }
-
-    /// What is known of a name in the function that is read, or of the file.
-    pub(crate) fn find(&self, name: &str) -> Option<Known> {
-        if self.work.get() > MAX_WORK {
-            return None;
-        }
-        let known = self.names.get(&self.key(name)).or_else(|| {
-            let mut outer = self.scopes.iter().rev().skip(1).take(MAX_OUTER);
-            let outer = outer.find_map(|(_, scope)| self.names.get(&format!("{scope}\n{name}")));
-            outer.or_else(|| self.names.get(&format!("\n{name}")))
-        });
-        let known = known.cloned().or_else(|| {
-            let function = self.functions.get(&self.scopes.last()?.1)?;
-            let marks = *function.given.get(name)?;
-            Some(Known { marks, ..Known::default() })
-        })?;
-        let members: usize = known.members.iter().map(|one| one.len().saturating_add(24)).sum();
-        let cost = known.text.as_ref().map_or(64, String::len).saturating_add(members);
-        self.work.set(self.work.get().saturating_add(cost));
-        Some(known)
-    }
-
-    fn returned(&mut self, value: Known) {
-        let Some((_, name)) = self.scopes.last() else { return };
-        let function = self.functions.entry(name.clone()).or_default();
-        let marks = function.result.marks | value.marks.without(Marks::COMPOSED);
-        let text = if value.is_whole { value.text } else { function.result.text.take() };
-        function.result = Known { text, marks, ..Known::default() };
-    }
-
-    /// The result of a function of the skill. Remembers what it is given.
-    pub(crate) fn own_function(&mut self, path: &str, arguments: &[Argument]) -> Option<Known> {
-        let (top, name) = (path.split('.').next()?, path.rsplit('.').next()?);
-        if self.imported.contains(top)
-            || path.starts_with("str.")
-            || path.contains("()") && is_network(path)
-        {
-            return None;
-        }
-        let function = self.functions.get_mut(name)?;
-        for (at, argument) in arguments.iter().enumerate() {
-            let by_place = function.parameters.get(at).cloned().unwrap_or_default();
-            let name = if argument.name.is_empty() { by_place } else { argument.name.clone() };
-            let given = function.given.entry(name).or_default();
-            *given = *given | argument.value.marks;
-        }
-        Some(function.result.clone())
     }
 
     /// Reads a program that is a text of this program.

@@ -80,6 +80,12 @@ impl Known {
         }
     }
 
+    /// The value of an f-string: its parts are added already.
+    pub(crate) fn members_as_text(self) -> Self {
+        let text = self.text.or_else(|| Some(String::new()));
+        Self { text, path: String::new(), ..self }
+    }
+
     /// `self + other`, with `between` in the middle: `/` for paths.
     pub(crate) fn joined(self, other: Self, between: &str) -> Self {
         let is_whole = self.is_whole && other.is_whole;
@@ -102,4 +108,10 @@ impl Known {
         members.extend(other.members.into_iter().take(room));
         Self { path: self.path, text, is_whole, members, marks: self.marks | other.marks }
     }
+}
+
+/// A dotted name that does not grow without end: `a().b().c()…`.
+pub(crate) fn limited(path: String) -> String {
+    const MAX_PATH: usize = 200;
+    if path.len() <= MAX_PATH { path } else { String::new() }
 }

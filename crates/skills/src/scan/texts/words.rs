@@ -2,8 +2,8 @@
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
-use crate::scan::hidden::revealed;
-use crate::scan::python::is_credential_path;
+use crate::scan::paths::is_credential_path;
+use crate::scan::texts::hidden::revealed;
 
 /// Stands for an address in the words of a text.
 pub(crate) const ADDRESS_WORD: &str = "<address>";
@@ -52,6 +52,47 @@ const fn look_alike(letter: char) -> char {
     }
 }
 
+/// Marks around words: quotes, brackets, and those of Markdown.
+const fn is_mark(letter: char) -> bool {
+    matches!(
+        letter,
+        '"' | '“'
+            | '”'
+            | '`'
+            | '*'
+            | '_'
+            | '#'
+            | '>'
+            | '<'
+            | '('
+            | ')'
+            | '['
+            | ']'
+            | '«'
+            | '»'
+            | '|'
+            | '\''
+    )
+}
+
+/// Marks after words.
+const fn is_end(letter: char) -> bool {
+    is_mark(letter) || matches!(letter, ',' | '.' | ';' | ':' | '!' | '?' | '…' | '—' | '–')
+}
+
+/// A word with its look-alike letters replaced, or what stands for it.
+fn plain_form(word: &str) -> String {
+    if word.contains("://") {
+        ADDRESS_WORD.to_owned()
+    } else if word.contains(['/', '.', '_', '\\']) && is_credential_path(word) {
+        SECRET_WORD.to_owned()
+    } else if word.is_ascii() {
+        word.to_owned()
+    } else {
+        word.chars().map(look_alike).collect()
+    }
+}
+
 /// The words of one line.
 pub(crate) fn words_of_line(line: &str, at: usize, is_quoted: bool, words: &mut Vec<PlainWord>) {
     let plain = normalized(line);
@@ -69,30 +110,6 @@ pub(crate) fn words_of_line(line: &str, at: usize, is_quoted: bool, words: &mut 
             || piece.starts_with("(\"");
         in_quotes |= opens;
         let quoted = is_quoted || in_table || in_quotes;
-        let is_mark = |letter: char| {
-            matches!(
-                letter,
-                '"' | '“'
-                    | '”'
-                    | '`'
-                    | '*'
-                    | '_'
-                    | '#'
-                    | '>'
-                    | '<'
-                    | '('
-                    | ')'
-                    | '['
-                    | ']'
-                    | '«'
-                    | '»'
-                    | '|'
-                    | '\''
-            )
-        };
-        let is_end = |letter: char| {
-            is_mark(letter) || matches!(letter, ',' | '.' | ';' | ':' | '!' | '?' | '…' | '—' | '–')
-        };
         let word = piece
             .trim_start_matches(|letter| is_mark(letter) || letter == '-')
             .trim_end_matches(is_end);
@@ -104,15 +121,7 @@ pub(crate) fn words_of_line(line: &str, at: usize, is_quoted: bool, words: &mut 
         {
             in_quotes = false;
         }
-        let text = if word.contains("://") {
-            ADDRESS_WORD.to_owned()
-        } else if word.contains(['/', '.', '_', '\\']) && is_credential_path(word) {
-            SECRET_WORD.to_owned()
-        } else if word.is_ascii() {
-            word.to_owned()
-        } else {
-            word.chars().map(look_alike).collect()
-        };
+        let text = plain_form(word);
         // `don't` and `user's` keep their marks; words with dashes are several.
         let mut parts = text.split('-').filter(|part| !part.is_empty()).peekable();
         while let Some(part) = parts.next() {

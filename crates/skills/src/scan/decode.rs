@@ -40,7 +40,7 @@ pub(crate) fn base64(text: &str) -> Option<Vec<u8>> {
 
 fn padded(text: &str) -> String {
     let mut text = text.trim_end_matches('=').to_owned();
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     text

@@ -2,16 +2,16 @@
 //! and programs within it.
 
 use crate::scan::address::{addresses, host_of, look_at_telling_addresses};
-use crate::scan::blocks::{CodeBlock, is_unreadable, programs_in_shell};
+use crate::scan::decode::base64;
 use crate::scan::finding::{
     AGENT_HOOK, DATA_IMAGE, DECODE_AND_FOLLOW, DOWNLOAD_FIRST, ENCODED_TEXT, HIDDEN_ORDER,
-    LOCKED_ARCHIVE, MODEL_COMMENT, Notes, OVERRIDE, QUOTED_OVERRIDE, ScanLevel, WIDE_TOOLS,
+    LOCKED_ARCHIVE, MODEL_COMMENT, Notes, QUOTED_OVERRIDE, ScanLevel, WIDE_TOOLS,
 };
-use crate::scan::phrases::{Hit, foreign_phrases, phrases_in};
-use crate::scan::python::base64;
 use crate::scan::script::look_at_script;
 use crate::scan::shell::{Shell, look_at_shell};
-use crate::scan::words::{ADDRESS_WORD, PlainWord, SECRET_WORD, words_of_line};
+use crate::scan::texts::blocks::{CodeBlock, is_unreadable, programs_in_shell};
+use crate::scan::texts::phrases::{Hit, foreign_phrases, phrases_in};
+use crate::scan::texts::words::{ADDRESS_WORD, PlainWord, SECRET_WORD, words_of_line};
 
 /// Most words of one paragraph.
 const MAX_WORDS: usize = 4_000;
@@ -37,7 +37,7 @@ pub(crate) fn look_at_text(text: &str, is_markdown: bool, notes: &mut Notes) -> 
             }
             (Some(open), true) if mark.starts_with(&open.mark) => {
                 if let Some(open) = fence.take() {
-                    page.fenced(text, open, start, &mut blocks);
+                    page.fenced(text, &open, start, &mut blocks);
                 }
             }
             (Some(_), _) => {}
@@ -45,7 +45,7 @@ pub(crate) fn look_at_text(text: &str, is_markdown: bool, notes: &mut Notes) -> 
         }
     }
     if let Some(open) = fence {
-        page.fenced(text, open, text.len(), &mut blocks);
+        page.fenced(text, &open, text.len(), &mut blocks);
     }
     page.paragraph();
     page.end();
@@ -251,7 +251,7 @@ impl Page<'_> {
     }
 
     /// A block of code is looked at by its language.
-    fn fenced(&mut self, text: &str, open: Fence, end: usize, blocks: &mut Vec<CodeBlock>) {
+    fn fenced(&mut self, text: &str, open: &Fence, end: usize, blocks: &mut Vec<CodeBlock>) {
         let content = text.get(open.start..end).unwrap_or_default();
         let first = open.line.saturating_add(1);
         match open.language.as_str() {
@@ -393,6 +393,46 @@ impl LineCounter {
     }
 }
 
+/// Words for a model.
+const MODELS: [&str; 10] =
+    ["you", "assistant", "claude", "agent", "ai", "model", "llm", "agents", "gpt", "chatgpt"];
+
+/// Words that tell it to do something.
+const ORDERS: [&str; 10] =
+    ["must", "should", "always", "run", "execute", "send", "ignore", "need", "shall", "will"];
+
+/// What it is told to do.
+const ACTS: [&str; 15] = [
+    "run",
+    "execute",
+    "send",
+    "upload",
+    "post",
+    "fetch",
+    "download",
+    "must",
+    "ignore",
+    "reveal",
+    "exfiltrate",
+    "curl",
+    "always",
+    "forward",
+    "append",
+];
+
+/// What that is about.
+const TARGETS: [&str; 9] = [
+    ADDRESS_WORD,
+    SECRET_WORD,
+    "secret",
+    "secrets",
+    "credentials",
+    "token",
+    "tokens",
+    "password",
+    ".env",
+];
+
 /// Looks at text that people do not see.
 fn unseen(content: &str, line: usize, notes: &mut Notes) {
     let mut words = Vec::new();
@@ -408,64 +448,10 @@ fn unseen(content: &str, line: usize, notes: &mut Notes) {
         || inner.found.iter().any(|one| one.level == ScanLevel::Danger);
     let speaks = words.windows(4).any(|four| {
         let [one, rest @ ..] = four else { return false };
-        let is_model = matches!(
-            one.text.as_str(),
-            "you"
-                | "assistant"
-                | "claude"
-                | "agent"
-                | "ai"
-                | "model"
-                | "llm"
-                | "agents"
-                | "gpt"
-                | "chatgpt"
-        );
-        is_model
-            && rest.iter().any(|word| {
-                matches!(
-                    word.text.as_str(),
-                    "must"
-                        | "should"
-                        | "always"
-                        | "run"
-                        | "execute"
-                        | "send"
-                        | "ignore"
-                        | "need"
-                        | "shall"
-                        | "will"
-                )
-            })
+        MODELS.contains(&one.text.as_str())
+            && rest.iter().any(|word| ORDERS.contains(&word.text.as_str()))
     });
-    let acts = has(&[
-        "run",
-        "execute",
-        "send",
-        "upload",
-        "post",
-        "fetch",
-        "download",
-        "must",
-        "ignore",
-        "reveal",
-        "exfiltrate",
-        "curl",
-        "always",
-        "forward",
-        "append",
-    ]);
-    let points = has(&[
-        ADDRESS_WORD,
-        SECRET_WORD,
-        "secret",
-        "secrets",
-        "credentials",
-        "token",
-        "tokens",
-        "password",
-        ".env",
-    ]);
+    let (acts, points) = (has(&ACTS), has(&TARGETS));
     if orders || speaks && acts && points {
         notes.note(HIDDEN_ORDER, line, content);
     } else if speaks && acts && words.len() >= 6 {
@@ -476,6 +462,7 @@ fn unseen(content: &str, line: usize, notes: &mut Notes) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::finding::OVERRIDE;
 
     fn codes(text: &str) -> Vec<&'static str> {
         let mut notes = Notes::of("SKILL.md");
