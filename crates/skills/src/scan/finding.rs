@@ -113,6 +113,8 @@ rules! {
     PERSISTENCE Danger "persistence" "this makes something start by itself later";
     AGENT_SETTINGS Danger "agent-settings" "this changes the settings, hooks or memory of an agent";
     HOST_ACCESS Warning "host-access" "this gives a container the rights of the machine";
+    SURVEILLANCE Warning "surveillance" "this watches what the user types, copies or sees";
+    MINER Danger "miner" "this uses the machine to make money for somebody";
     QUARANTINE Warning "quarantine" "this switches off the protection of the system";
     PROGRAM Danger "native-program" "a native program or library";
     TAGS Danger "tag-characters" "text in invisible tag characters, which only a model reads";

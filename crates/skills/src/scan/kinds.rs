@@ -10,7 +10,7 @@ use crate::scan::finding::{
     AGENT_HOOK, CREDENTIAL_FILE, DYNAMIC_CODE, NETWORK, NOT_SCANNED, Notes, PACKAGE_HOOK,
     SECRETS_AND_NETWORK, SECRETS_SENT, ScanFinding, ScanLevel, URL,
 };
-use crate::scan::python::{PythonFile, Shown, look_at_python};
+use crate::scan::python::{PythonFile, PythonPlace, look_at_python};
 use crate::scan::script::look_at_script;
 use crate::scan::shell::{Shell, look_at_shell};
 use crate::scan::texts::blocks::{CodeBlock, programs_in_shell};
@@ -139,9 +139,9 @@ fn python_of(pages: &[Page]) -> Vec<Notes> {
         is_script.push(page.kind == TextKind::Python);
         files.push(blocks);
     }
-    look_at_python(&mut scripts, &own, Shown::Program);
+    look_at_python(&mut scripts, &own, PythonPlace::Program);
     for blocks in &mut files {
-        look_at_python(blocks, &own, Shown::Example);
+        look_at_python(blocks, &own, PythonPlace::Example);
     }
     let mut scripts = scripts.into_iter().map(|(_, notes)| notes);
     let each = files.into_iter().zip(is_script).zip(pages).map(|((blocks, is_script), page)| {

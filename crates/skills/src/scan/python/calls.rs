@@ -4,26 +4,29 @@ use crate::scan::address::look_at_addresses;
 use crate::scan::finding::{
     AGENT_SETTINGS, CREDENTIAL_FILE, DECODE_AND_FOLLOW, DECODED_CODE, DESTRUCTIVE, DOWNLOADED_CODE,
     DYNAMIC_CODE, ENCODED_TEXT, ENVIRONMENT, HIDDEN_CALL, MARSHAL, NETWORK, PERSISTENCE, PICKLE,
-    PROCESS, REVERSE_SHELL, SECRET_NAME, SECRETS_SENT, SHELL_TEXT, VARIABLE_SENT,
+    PROCESS, REVERSE_SHELL, SECRET_NAME, SECRETS_SENT, SHELL_TEXT, SURVEILLANCE, VARIABLE_SENT,
 };
 use crate::scan::paths::{
     is_agent_path, is_credential_path, is_precious, is_secret_name, is_start_path,
 };
-use crate::scan::python::cursor::Argument;
+use crate::scan::python::cursor::PassedValue;
 use crate::scan::python::known::{Known, Marks};
-use crate::scan::python::names::{Reading, Shown};
+use crate::scan::python::names::{PythonPlace, PythonReading};
 use crate::scan::python::rules::{
-    executes, fetches, loads_native, sends, starts_process, unpickles,
+    executes, fetches, loads_native, sends, starts_process, unpickles, watches,
 };
 use crate::scan::shell::{Shell, look_at_shell};
 use crate::scan::texts::blocks::is_unreadable;
 
+/// Most files that are remembered as downloaded.
+const MAX_DOWNLOADS: usize = 20;
+
 /// A text of this many letters without a space says nothing to a reader.
 const LONG_ENCODED: usize = 1_000;
 
-impl Reading<'_> {
+impl PythonReading<'_> {
     /// Looks at a call and says what is known of its result.
-    pub(crate) fn call(&mut self, callee: &Known, arguments: &[Argument], line: usize) -> Known {
+    pub(crate) fn call(&mut self, callee: &Known, arguments: &[PassedValue], line: usize) -> Known {
         let path = callee.path.strip_prefix("builtins.").unwrap_or(&callee.path).to_owned();
         let path =
             if path == "codecs.open" || path == "io.open" { "open".to_owned() } else { path };
@@ -44,7 +47,7 @@ impl Reading<'_> {
         &mut self,
         path: &str,
         callee: &Known,
-        arguments: &[Argument],
+        arguments: &[PassedValue],
         line: usize,
     ) -> Marks {
         let is_talk = matches!(path, "print" | "input" | "re.compile" | "re.search" | "re.match")
@@ -83,7 +86,7 @@ impl Reading<'_> {
         Marks::SECRET
     }
 
-    fn look_at_call(&mut self, path: &str, callee: &Known, arguments: &[Argument], line: usize) {
+    fn look_at_call(&mut self, path: &str, callee: &Known, arguments: &[PassedValue], line: usize) {
         let first = arguments.first().map(|one| &one.value);
         let payload =
             arguments.iter().filter(|one| !matches!(one.name.as_str(), "env" | "cwd" | "timeout"));
@@ -112,6 +115,10 @@ impl Reading<'_> {
         if loads_native(path) {
             self.tell(MARSHAL, line);
         }
+        if watches(path) {
+            self.tell(SURVEILLANCE, line);
+        }
+        self.look_at_downloads(path, callee, arguments, line);
         self.look_at_values(path, arguments, payload, line);
         if path == "os.dup2" || path == "pty.spawn" {
             self.facts.gives_shell = Some(line);
@@ -119,14 +126,53 @@ impl Reading<'_> {
         self.look_at_files(path, callee, arguments, line);
     }
 
+    /// Files that are downloaded, and executed later.
+    fn look_at_downloads(
+        &mut self,
+        path: &str,
+        callee: &Known,
+        arguments: &[PassedValue],
+        line: usize,
+    ) {
+        let payload = arguments.iter().fold(Marks::NONE, |marks, one| marks | one.value.marks);
+        let text_of = |at: usize| arguments.get(at).and_then(|one| one.value.text.clone());
+        let written = match path {
+            "urllib.request.urlretrieve" | "wget.download" => text_of(1),
+            _ if !payload.has(Marks::DOWNLOADED) => None,
+            _ if path.ends_with("write_bytes") || path.ends_with("write_text") => {
+                callee.text.clone()
+            }
+            _ if path.ends_with(".write") => callee.members.first().cloned(),
+            _ => None,
+        };
+        let is_room = self.facts.downloads.len() < MAX_DOWNLOADS;
+        self.facts.downloads.extend(written.filter(|name| name.len() > 2 && is_room));
+        if starts_process(path) || loads_native(path) || path == "runpy.run_path" {
+            let mut commands = arguments.iter().filter_map(|one| one.value.command());
+            let is_one = |command: String| {
+                self.facts.downloads.iter().any(|name| command.contains(name.as_str()))
+            };
+            let runs = commands.any(is_one);
+            if runs {
+                self.tell(DOWNLOADED_CODE, line);
+            }
+        }
+    }
+
     /// What is sent and shown.
-    fn look_at_values(&mut self, path: &str, arguments: &[Argument], payload: Marks, line: usize) {
+    fn look_at_values(
+        &mut self,
+        path: &str,
+        arguments: &[PassedValue],
+        payload: Marks,
+        line: usize,
+    ) {
         if sends(path) || fetches(path) || path == "webbrowser.open" {
             self.notes.note_once(NETWORK, line, path);
             if payload.has(Marks::SECRET | Marks::ENVIRONMENT) {
                 self.tell(SECRETS_SENT, line);
             }
-            let is_body = |one: &&Argument| {
+            let is_body = |one: &&PassedValue| {
                 matches!(one.name.as_str(), "json" | "data" | "files" | "content")
             };
             let body = arguments.iter().filter(is_body);
@@ -136,7 +182,11 @@ impl Reading<'_> {
             }
         }
         let is_payload = payload.has(Marks::DECODED) && !payload.has(Marks::DOWNLOADED);
-        if path == "print" && self.shown == Shown::Example && is_payload && self.facts.has_payload {
+        if path == "print"
+            && self.shown == PythonPlace::Example
+            && is_payload
+            && self.facts.has_payload
+        {
             self.tell(DECODE_AND_FOLLOW, line);
         }
         if matches!(path, "json.dumps" | "print" | "str" | "repr" | "dict" | "list")
@@ -164,7 +214,13 @@ impl Reading<'_> {
         }
     }
 
-    fn look_at_process(&mut self, path: &str, arguments: &[Argument], payload: Marks, line: usize) {
+    fn look_at_process(
+        &mut self,
+        path: &str,
+        arguments: &[PassedValue],
+        payload: Marks,
+        line: usize,
+    ) {
         let Some(first) = arguments.iter().find(|one| !matches!(one.name.as_str(), "env" | "cwd"))
         else {
             return;
@@ -201,7 +257,13 @@ impl Reading<'_> {
         }
     }
 
-    fn look_at_files(&mut self, path: &str, callee: &Known, arguments: &[Argument], line: usize) {
+    fn look_at_files(
+        &mut self,
+        path: &str,
+        callee: &Known,
+        arguments: &[PassedValue],
+        line: usize,
+    ) {
         let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
         let text_of = |at: usize| arguments.get(at).and_then(|one| one.value.text.as_deref());
         let mode = arguments
@@ -238,10 +300,10 @@ impl Reading<'_> {
         }
     }
 
-    /// Reading one environment variable.
+    /// PythonReading one environment variable.
     pub(crate) fn variable(&mut self, name: &str, line: usize) -> Known {
-        if is_secret_name(name) {
-            if self.tells {
+        if is_secret_name(name) || name.is_empty() {
+            if self.tells && !name.is_empty() {
                 self.notes.note_once(SECRET_NAME, line, name);
             }
             return Known { marks: Marks::VARIABLE, ..Known::default() };

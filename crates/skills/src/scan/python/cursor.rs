@@ -5,7 +5,7 @@ use crate::scan::python::tokens::{PythonToken, TokenKind};
 
 /// An argument of a call.
 #[derive(Debug)]
-pub(crate) struct Argument {
+pub(crate) struct PassedValue {
     /// Empty for an argument by position.
     pub(crate) name: String,
     pub(crate) value: Known,

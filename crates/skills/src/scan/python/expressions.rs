@@ -1,8 +1,8 @@
 //! Reads expressions and says what is known of their values. Every token is read once.
 
-use crate::scan::python::cursor::{Argument, Cursor};
+use crate::scan::python::cursor::{Cursor, PassedValue};
 use crate::scan::python::known::{Known, Marks, limited};
-use crate::scan::python::names::Reading;
+use crate::scan::python::names::PythonReading;
 use crate::scan::python::rules::marks_of_name;
 use crate::scan::python::tokens::TokenKind;
 
@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 100;
 const WORDS: [&str; 11] =
     ["not", "await", "yield", "and", "or", "in", "is", "if", "else", "from", "async"];
 
-impl Reading<'_> {
+impl PythonReading<'_> {
     /// Reads an expression up to a comma, a closing bracket, a colon or an assignment.
     pub(crate) fn expression(&mut self, cursor: &mut Cursor<'_>) -> Known {
         let mut value: Option<Known> = None;
@@ -178,7 +178,7 @@ impl Reading<'_> {
         if close == ")" && count == 1 && !has_comma { last } else { all }
     }
 
-    fn arguments(&mut self, cursor: &mut Cursor<'_>) -> Vec<Argument> {
+    fn arguments(&mut self, cursor: &mut Cursor<'_>) -> Vec<PassedValue> {
         let mut arguments = Vec::new();
         if cursor.depth >= MAX_DEPTH {
             cursor.skip_brackets();
@@ -193,7 +193,7 @@ impl Reading<'_> {
                 cursor.next();
             }
             let value = self.expression(cursor);
-            arguments.push(Argument { name, value });
+            arguments.push(PassedValue { name, value });
             cursor.eat(",");
             if before == cursor.at || cursor.is(":") || cursor.is(":=") || cursor.is("]") {
                 cursor.next();

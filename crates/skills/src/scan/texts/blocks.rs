@@ -21,6 +21,11 @@ pub(crate) fn programs_in_shell(text: &str, bytes: Range<usize>, line: usize) ->
     for (at, row) in text.get(bytes).unwrap_or_default().split_inclusive('\n').enumerate() {
         let (start, number) = (offset, line.saturating_add(at).saturating_add(1));
         offset = offset.saturating_add(row.len());
+        if let Some(inner) = one_liner(row).filter(|_| open.is_none() && blocks.len() < MAX_BLOCKS)
+        {
+            let bytes = start.saturating_add(inner.start)..start.saturating_add(inner.end);
+            blocks.push(CodeBlock { bytes, line: number.saturating_sub(1) });
+        }
         match &open {
             Some((end, from, before)) if row.trim() == end => {
                 blocks.push(CodeBlock { bytes: *from..start, line: *before });
@@ -37,6 +42,16 @@ pub(crate) fn programs_in_shell(text: &str, bytes: Range<usize>, line: usize) ->
         }
     }
     blocks
+}
+
+/// The program in `python3 -c "…"`.
+fn one_liner(row: &str) -> Option<Range<usize>> {
+    let python = row.find("python")?;
+    let flag = row.get(python..)?.find(" -c ")?.saturating_add(python).saturating_add(4);
+    let quote = row.get(flag..)?.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    let start = flag.saturating_add(1);
+    let end = row.get(start..)?.rfind(quote)?.saturating_add(start);
+    Some(start..end)
 }
 
 /// True for a text that is data: encoded, or a long row of numbers.
@@ -107,6 +122,9 @@ mod tests {
         let blocks = programs_in_shell(text, 0..text.len(), 0);
         let found: Vec<_> = blocks.iter().map(|one| (&text[one.bytes.clone()], one.line)).collect();
         assert_eq!(found, [("print(1)\n", 2)]);
+        let text = "sudo python3 -c 'exec(x)' a\n";
+        let blocks = programs_in_shell(text, 0..text.len(), 0);
+        assert_eq!(blocks.first().map(|one| &text[one.bytes.clone()]), Some("exec(x)"));
         assert!(is_unreadable(&"12,250,7,".repeat(30)));
         assert!(!is_unreadable(
             "https://example.com/a/long/path/that/is/read/by/people/and/has/Some/9"

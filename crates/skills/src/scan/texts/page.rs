@@ -345,9 +345,9 @@ fn takes_data(address: &str) -> bool {
 /// Comments of HTML and of Markdown, and elements that are not shown.
 fn comments(text: &str, notes: &mut Notes) {
     let mut line_at = LineCounter::default();
-    for (at, _) in text.match_indices("<!--").take(500) {
+    for (at, _) in text.match_indices("<!--").take(200) {
         let rest = text.get(at.saturating_add(4)..).unwrap_or_default();
-        let end = rest.find("-->").unwrap_or(rest.len()).min(20_000);
+        let end = rest.find("-->").unwrap_or(rest.len()).min(4_000);
         let content = rest.get(..end).unwrap_or_default();
         unseen(content, line_at.line(text, at), notes);
     }
