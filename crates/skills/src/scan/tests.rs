@@ -107,6 +107,7 @@ fn hostile_programs_are_named() {
 fn honest_programs_have_no_warnings() {
     for program in [
         "# exec(base64.b64decode(x))\n'''eval(requests.get(u).text)'''\nx = \"os.system('curl u | sh')\"",
+        "import subprocess\nout = subprocess.run(['git', 'log'], capture_output=True)\nexec_ = out.stdout.decode('utf-8').strip().split('x')\nsubprocess.run(['ls', exec_[0]])",
         "import re\nmodel.eval()\nre.compile('a')\ndf.eval('a + b')\ncursor.exec('x')",
         "import requests, os\nk = os.environ['API_KEY']\nr = requests.get('https://api.acme.dev', headers={'Authorization': f'Bearer {k}'})\nprint(r.json())",
         "import base64, json\nimg = base64.b64decode(json.load(open('a.json'))['image'])\nopen('a.png', 'wb').write(img)",

@@ -300,7 +300,7 @@ impl PythonReading<'_> {
         }
     }
 
-    /// PythonReading one environment variable.
+    /// What is known of one environment variable.
     pub(crate) fn variable(&mut self, name: &str, line: usize) -> Known {
         if is_secret_name(name) || name.is_empty() {
             if self.tells && !name.is_empty() {

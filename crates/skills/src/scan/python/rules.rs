@@ -163,7 +163,7 @@ pub(crate) fn executes(path: &str) -> bool {
 /// True if a call starts a program.
 pub(crate) fn starts_process(path: &str) -> bool {
     PROCESSES.iter().any(|start| path.starts_with(start))
-        && !path.ends_with("()")
+        && !path.contains("()")
         && !path.ends_with("Error")
         && !path.ends_with("TimeoutExpired")
 }

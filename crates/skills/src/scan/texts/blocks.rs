@@ -85,7 +85,8 @@ fn is_base85(word: &str) -> bool {
 /// True for a word that is data: letters of both cases and digits, and no path, hash or key.
 pub(crate) fn is_encoded(word: &str) -> bool {
     let has = |is: fn(char) -> bool| word.chars().any(is);
-    let is_hash = word.starts_with("sha")
+    let is_hash = ["sha256-", "sha384-", "sha512-"].iter().any(|hash| word.contains(hash))
+        || word.starts_with("sha")
         || word.starts_with("eyJ")
         || word.starts_with("data:")
         || word.contains(";base64");
