@@ -113,6 +113,7 @@ pub(crate) fn words_of_line(line: &str, at: usize, is_quoted: bool, words: &mut 
         let word = piece
             .trim_start_matches(|letter| is_mark(letter) || letter == '-')
             .trim_end_matches(is_end);
+        let is_dash = matches!(piece, "-" | "–" | "—");
         let ends_sentence = piece.trim_end_matches(is_mark).ends_with(['.', '!', '?', ';']);
         if piece
             .trim_end_matches(['.', ',', ':', ';', '!', '?', ')'])
@@ -133,7 +134,9 @@ pub(crate) fn words_of_line(line: &str, at: usize, is_quoted: bool, words: &mut 
                 ends_sentence,
             });
         }
-        if let Some(last) = words.last_mut().filter(|_| word.is_empty() && ends_sentence) {
+        if let Some(last) =
+            words.last_mut().filter(|_| word.is_empty() && (ends_sentence || is_dash))
+        {
             last.ends_sentence = true;
         }
     }
