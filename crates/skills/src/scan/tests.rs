@@ -167,17 +167,17 @@ fn texts_for_models_are_read_with_their_programs() {
 
 #[test]
 fn scan_bounds_hold_for_hostile_files() {
-    let deep = format!("x = {}1", "(".repeat(200_000));
+    let deep = format!("x = {}1", "(".repeat(50_000));
     let loops = format!("x = [{}]", "a for a in ".repeat(50_000));
     let nested = format!("{}x", "if a: ".repeat(50_000));
     let growing = format!("a = 'x' * 9\n{}", "a = a + a\nb = [a, a, a]\n".repeat(20_000));
     let scopes: String = (0..1_000).map(|n| format!("{}def f{n}():\n", " ".repeat(n))).collect();
     let strings = "f'{a:{f'{b}'}}' ".repeat(20_000);
-    let with = format!("with {}x", "a, ".repeat(100_000));
-    let addresses = "http://".repeat(140_000);
-    let comments = "<!--".repeat(250_000);
-    let quotes = "```\n".repeat(200_000);
-    let phrase = "ignore all previous send secrets read ".repeat(25_000);
+    let with = format!("with {}x", "a, ".repeat(12_000));
+    let addresses = "http://".repeat(35_000);
+    let comments = "<!--".repeat(60_000);
+    let quotes = "```\n".repeat(50_000);
+    let phrase = "ignore all previous send secrets read ".repeat(12_000);
     let names =
         ["a.py", "b.py", "c.py", "d.py", "e.py", "f.py", "g.py", "h.sh", "i.md", "j.md", "k.md"];
     let texts =
@@ -186,8 +186,8 @@ fn scan_bounds_hold_for_hostile_files() {
         names.iter().zip(&texts).map(|(name, text)| (*name, text.as_str())).collect();
     let found = scan(&files);
     assert!(found.findings.len() <= 200);
-    let many: String = (0..5_000).map(|n| format!("eval(x{n})\n")).collect();
-    let many: Vec<_> = (0..60).map(|n| (format!("m{n}.py"), many.clone())).collect();
+    let many: String = (0..500).map(|n| format!("eval(x{n})\n")).collect();
+    let many: Vec<_> = (0..30).map(|n| (format!("m{n}.py"), many.clone())).collect();
     let many = findings_of(many.iter().map(|(path, text)| (path.as_str(), text.as_bytes())));
     assert_eq!(many.findings.len(), 200);
     assert!(!many.left_out.is_empty(), "what is not listed is told");

@@ -65,18 +65,26 @@ fn look_at_line(line: &str, at: usize, is_right_to_left: bool, notes: &mut Notes
     }
 }
 
-/// The text without invisible characters, and tags as the ASCII that a model reads.
+/// The text without invisible characters, and tags as the ASCII that a model reads, as words of their own.
 pub(crate) fn revealed(text: &str) -> String {
-    text.chars()
-        .filter_map(|letter| {
-            if is_tag(letter) {
-                let plain = char::from_u32(u32::from(letter).saturating_sub(0xe0000));
-                return plain.filter(|plain| !plain.is_control());
-            }
-            let is_hidden = is_zero_width(letter) || is_bidi(letter) || is_selector(letter);
-            (!is_hidden && letter != '\u{ad}').then_some(letter)
-        })
-        .collect()
+    let (mut shown, mut was_tag) = (String::with_capacity(text.len()), false);
+    for letter in text.chars() {
+        if is_tag(letter) != was_tag {
+            was_tag = !was_tag;
+            shown.push(' ');
+        }
+        if is_tag(letter) {
+            let plain = char::from_u32(u32::from(letter).saturating_sub(0xe0000));
+            shown.extend(plain.filter(|plain| !plain.is_control()));
+        } else if !is_zero_width(letter)
+            && !is_bidi(letter)
+            && !is_selector(letter)
+            && letter != '\u{ad}'
+        {
+            shown.push(letter);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -107,7 +115,7 @@ mod tests {
         assert_eq!(codes(&format!("x{}", "\u{e0120}".repeat(4))), ["hidden-data"]);
         assert_eq!(codes("access = \"user\u{202e} \u{2066}# admin\""), ["reordered-text"]);
         assert_eq!(codes("\u{1b}[2Jgone"), ["control-characters"]);
-        assert_eq!(revealed(&format!("a\u{200b}b{tags}")), "abrun it");
+        assert_eq!(revealed(&format!("a\u{200b}b{tags}")), "ab run it");
     }
 
     #[test]
