@@ -49,6 +49,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stores::results",         &[]),
     ("skills::registry",        &[]),
     ("skills::packages",        &[]),
+    ("skills::scan",            &["skills::registry"]),
     // translate, never decide
     ("edges::net",              &[]),
     ("edges::http",             &["edges::net"]),

@@ -131,10 +131,14 @@ pub(crate) const CHECK: &str = "\
 Examples:
   wardian skills check my-skills/acme.sales.report
   wardian skills check my-skills/*
+  wardian skills check downloaded-skill --deny danger
 
 Python code is analysed in the sandbox without running it: syntax, missing packages, the export.
+The content is also scanned for what it would do and what it tells a model: see docs/scan.md. The
+scan informs: its findings change the exit code only with --deny.
 
-Exit codes: 0 no errors (there may be warnings), 1 a skill has errors, 2 a folder does not exist.";
+Exit codes: 0 no errors (there may be warnings), 1 a skill has errors or a denied finding,
+2 a folder does not exist.";
 
 pub(crate) const TEST: &str = "\
 Examples:

@@ -71,6 +71,7 @@ mod run_content;
 mod run_events;
 mod run_records;
 mod scale;
+mod scans;
 mod scripts;
 mod secrets;
 mod session_commands;

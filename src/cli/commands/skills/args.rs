@@ -2,13 +2,22 @@
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use crate::cli::commands::skills::sources::args::{
     ADD, AddArgs, OUTDATED, OutdatedArgs, REMOVE, RemoveArgs, UPDATE, UpdateArgs,
 };
 use crate::cli::examples;
 use crate::cli::server_option::ServerOption;
+
+/// The level of findings from which on `skills check` fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeniedLevel {
+    /// Fail if there is a danger.
+    Danger,
+    /// Fail if there is a danger or a warning.
+    Warning,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsCommand {
@@ -59,6 +68,9 @@ pub(crate) enum SkillsCommand {
         /// Skill folders.
         #[arg(required = true, value_name = "FOLDER")]
         folders: Vec<PathBuf>,
+        /// Fail also if the scan of their content finds something of this level or worse.
+        #[arg(long, value_name = "LEVEL")]
+        deny: Option<DeniedLevel>,
         /// Print the findings as JSON.
         #[arg(long)]
         json: bool,

@@ -6,13 +6,16 @@ use serde::Serialize;
 
 use crate::assembly::is_bundled;
 use crate::cli::commands::skill_cases::case_file::check_tests;
+use crate::cli::commands::skills::args::DeniedLevel;
 use crate::cli::commands::skills::check_python::{Looked, check_python};
+use crate::cli::commands::skills::scan_report::{is_denied, report_scan};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
 use wardian_config::Config;
 use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
 use wardian_skills::registry::{FolderCheck, check_folder};
+use wardian_skills::scan::{SkillScan, findings_of_folder};
 use wardian_stores::secrets::Secrets;
 
 /// One skill's findings, for programs.
@@ -28,18 +31,22 @@ struct Finding<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets_missing: Vec<String>,
     diagnostics: &'a [Diagnostic],
+    /// What its content would do, and what it tells a model.
+    scan: &'a SkillScan,
 }
 
 /// Checks each folder as a skill.
 pub(crate) fn check_skills(
     config: Config,
     folders: &[PathBuf],
+    deny: Option<DeniedLevel>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
-    let (mut names, mut checks) = (Vec::new(), Vec::new());
+    let (mut names, mut checks, mut scans) = (Vec::new(), Vec::new(), Vec::new());
     for folder in folders {
-        let mut check =
-            check_folder(&whole(folder)?).map_err(|e| Failed::named(folder.display(), &e))?;
+        let place = whole(folder)?;
+        let mut check = check_folder(&place).map_err(|e| Failed::named(folder.display(), &e))?;
+        scans.push(findings_of_folder(&place).map_err(|e| Failed::named(folder.display(), &e))?);
         check.diagnostics.extend(bundled_name(&check));
         let tests = check.snapshot.as_deref().map(check_tests);
         check.diagnostics.extend(tests.unwrap_or_default());
@@ -54,17 +61,20 @@ pub(crate) fn check_skills(
         Looked::Interrupted => return Ok(Exit::Interrupted),
     };
     if as_json {
-        let findings = names.iter().zip(&checks).map(|(folder, check)| Finding {
+        let each = names.iter().zip(&checks).zip(&scans);
+        let findings = each.map(|((folder, check), scan)| Finding {
             folder,
             skill: name_of(check),
             python_not_checked: not_checked,
             secrets_missing: missing_secrets(check, &secrets),
             diagnostics: &check.diagnostics,
+            scan,
         });
         print_json(&findings.collect::<Vec<_>>());
     } else {
-        for (folder, check) in names.iter().zip(&checks) {
+        for ((folder, check), scan) in names.iter().zip(&checks).zip(&scans) {
             report(folder, check);
+            report_scan(scan);
             let missing = missing_secrets(check, &secrets).join(", ");
             if !missing.is_empty() {
                 note(&format!(
@@ -78,7 +88,8 @@ pub(crate) fn check_skills(
         }
     }
     let are_good = checks.iter().all(|check| name_of(check).is_some());
-    Ok(if are_good { Exit::Done } else { Exit::GuestFailed })
+    let is_denied = scans.iter().any(|scan| is_denied(scan, deny));
+    Ok(if are_good && !is_denied { Exit::Done } else { Exit::GuestFailed })
 }
 
 /// Warns that a skill replaces a bundled one.
@@ -150,7 +161,9 @@ mod tests {
             ..Surroundings::default()
         };
         let config = Config::load(&surroundings, Flags::default()).unwrap();
-        let check = |folders: &[PathBuf], as_json| check_skills(config.clone(), folders, as_json);
+        let check = |folders: &[PathBuf], as_json| {
+            check_skills(config.clone(), folders, Some(DeniedLevel::Danger), as_json)
+        };
         assert_eq!(check(std::slice::from_ref(&good), false), Ok(Exit::Done));
         assert_eq!(check(&[good.clone(), bad], true), Ok(Exit::GuestFailed));
         let failed = check(&[good, parent.path().join("none")], false).unwrap_err();

@@ -14,8 +14,8 @@ pub(crate) fn execute_skills(
     surroundings: &Surroundings,
 ) -> Result<Exit, Failed> {
     match command {
-        SkillsCommand::Check { folders, json } => {
-            check_skills::check_skills(config, &folders, json)
+        SkillsCommand::Check { folders, deny, json } => {
+            check_skills::check_skills(config, &folders, deny, json)
         }
         SkillsCommand::Lock { file, json } => skills_lock::lock_skills(&config, &file, json),
         SkillsCommand::Add(args) => sources::add(&config, &args, surroundings.source_token()),

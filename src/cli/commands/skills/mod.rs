@@ -8,5 +8,6 @@ pub(crate) mod execute;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;
 pub(crate) mod publish;
+pub(crate) mod scan_report;
 pub(crate) mod skills_lock;
 pub(crate) mod sources;
