@@ -51,13 +51,13 @@ pub(super) struct LockedSkill {
     pub(super) digest: Digest,
     /// Where `wardian skills add` got it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) origin: Option<SkillOrigin>,
+    pub(super) origin: Option<LockedOrigin>,
 }
 
 /// Where a skill was got from, without credentials.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SkillOrigin {
+pub(super) struct LockedOrigin {
     pub(super) source: String,
     /// The branch, tag or version that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,15 +8,15 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::commands::skills::skills_lock::{LockedSkill, SkillOrigin, entries_in};
+use crate::cli::commands::skills::skills_lock::{LockedOrigin, LockedSkill, entries_in};
 use crate::cli::commands::skills::sources::args::AddArgs;
 use crate::cli::commands::skills::sources::candidate::{Grants, SkillCandidate, name_of, stage};
-use crate::cli::commands::skills::sources::place::SkillPlace;
+use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::plan::{
     Item, SkillStep, agree, carry_out, compare, show, tell_notes,
 };
 use crate::cli::commands::skills::sources::reach::{
-    FetchOrder, Reach, Revision, of_source, order_of,
+    Reach, Revision, SourceOrder, of_source, order_of,
 };
 use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::exit_code::Exit;
@@ -40,7 +40,7 @@ struct LeftOut {
 /// A skill that is wanted of an order.
 #[derive(Debug)]
 struct Wanted {
-    order: FetchOrder,
+    order: SourceOrder,
     /// Its name, or all of the order's.
     name: Option<String>,
     /// The digest that it must have.
@@ -60,7 +60,7 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
     if args.list {
         return list(&mut reach, &wanted, left_out, args.json);
     }
-    let mut place = SkillPlace::open(config, args.reach.dir.as_deref())?;
+    let mut place = InstallPlace::open(config, args.reach.dir.as_deref())?;
     let staging = place.staging()?;
     let mut items = Vec::new();
     for one in &wanted {
@@ -77,7 +77,7 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
 }
 
 fn finish(
-    place: &mut SkillPlace,
+    place: &mut InstallPlace,
     items: Vec<Item>,
     left_out: &[LeftOut],
     args: &AddArgs,
@@ -128,7 +128,7 @@ fn of_source_text(text: &str, args: &AddArgs, reach: &mut Reach) -> Result<Vec<W
     if let Some(path) = &args.path {
         source = source.below(path).map_err(of_source)?;
     }
-    let order = FetchOrder { source: absolute(source)?, pinned: String::new(), registry: None };
+    let order = SourceOrder { source: absolute(source)?, pinned: String::new(), registry: None };
     let grants = Grants { network: args.grant_network.clone(), secrets: args.grant_secret.clone() };
     let wanted = |name: Option<String>| Wanted {
         order: order.clone(),
@@ -155,7 +155,7 @@ fn of_source_text(text: &str, args: &AddArgs, reach: &mut Reach) -> Result<Vec<W
     }
 }
 
-fn no_skills(order: &FetchOrder) -> String {
+fn no_skills(order: &SourceOrder) -> String {
     format!("there is no SKILL.md and no skill.toml in {}", order.source)
 }
 
@@ -188,7 +188,7 @@ fn of_lock(
             let why = match listed.source {
                 _ if !is_wanted(&listed.name) => continue,
                 Ok(source) => {
-                    let order = FetchOrder {
+                    let order = SourceOrder {
                         source: absolute(source)?,
                         pinned: String::new(),
                         registry: None,
@@ -230,7 +230,7 @@ fn of_entries(
             left_out.push(LeftOut { name, why: "the lock has no source of it".to_owned() });
             continue;
         };
-        let SkillOrigin { granted_network, granted_secrets, .. } = origin.clone();
+        let LockedOrigin { granted_network, granted_secrets, .. } = origin.clone();
         found.push(Wanted {
             order: order_of(origin, entries, Revision::Locked)?,
             name: Some(name),

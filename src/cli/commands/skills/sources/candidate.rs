@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::assembly::is_bundled;
-use crate::cli::commands::skills::skills_lock::SkillOrigin;
+use crate::cli::commands::skills::skills_lock::LockedOrigin;
 use crate::cli::commands::skills::sources::files::{FileDigests, files_now};
 use crate::cli::failed::Failed;
 use wardian_formats::skill::path::is_left_out;
@@ -23,7 +23,7 @@ pub(super) struct SkillCandidate {
     /// Its folder in the staging folder.
     pub(super) staged: PathBuf,
     pub(super) files: FileDigests,
-    pub(super) origin: SkillOrigin,
+    pub(super) origin: LockedOrigin,
     pub(super) notes: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl Grants {
 pub(super) fn stage(
     found: &FoundSkill<'_>,
     staging: &Path,
-    mut origin: SkillOrigin,
+    mut origin: LockedOrigin,
     grants: &Grants,
 ) -> Result<Result<SkillCandidate, String>, Failed> {
     let name = match SkillName::parse(&name_of(found)) {
@@ -189,7 +189,7 @@ mod tests {
         let staging = tempfile::tempdir().unwrap();
         let document = "---\nname: pdf\ndescription: Reads \"it\".\n---\nx\n";
         let skill = found("pdf", &[("SKILL.md", document), (".env", "x")]);
-        let origin = SkillOrigin {
+        let origin = LockedOrigin {
             source: "./x".to_owned(),
             reference: None,
             revision: String::new(),

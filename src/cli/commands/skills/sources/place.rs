@@ -16,7 +16,7 @@ const LOCK: &str = "skills.lock";
 
 /// A folder of skills that no other command changes meanwhile.
 #[derive(Debug)]
-pub(super) struct SkillPlace {
+pub(super) struct InstallPlace {
     pub(super) dir: PathBuf,
     lock: PathBuf,
     pub(super) entries: BTreeMap<SkillName, LockedSkill>,
@@ -24,7 +24,7 @@ pub(super) struct SkillPlace {
     _held: File,
 }
 
-impl SkillPlace {
+impl InstallPlace {
     /// Opens the folder that the user names, or the first of the configuration, and makes it if it is not there.
     pub(super) fn open(config: &Config, dir: Option<&Path>) -> Result<Self, Failed> {
         let dir = dir.or_else(|| config.skills.roots.first().map(PathBuf::as_path));

@@ -15,7 +15,7 @@ use crate::cli::commands::skills::sources::candidate::SkillCandidate;
 use crate::cli::commands::skills::sources::files::{
     FileChanges, FileDigests, files_now, installed, keep,
 };
-use crate::cli::commands::skills::sources::place::SkillPlace;
+use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_line, shown};
@@ -71,7 +71,7 @@ pub(super) struct Item {
 
 /// Compares a candidate with what is installed. Refuses to overwrite what is not from a source, or was changed.
 pub(super) fn compare(
-    place: &SkillPlace,
+    place: &InstallPlace,
     candidate: SkillCandidate,
     is_forced: bool,
 ) -> Result<Item, Failed> {
@@ -119,7 +119,7 @@ pub(super) fn compare(
 }
 
 /// Refuses a folder that was changed, or that no source is known for.
-pub(super) fn check_replaceable(place: &SkillPlace, name: &SkillName) -> Result<(), Failed> {
+pub(super) fn check_replaceable(place: &InstallPlace, name: &SkillName) -> Result<(), Failed> {
     let folder = place.folder(name);
     if place.entries.get(name).and_then(|entry| entry.origin.as_ref()).is_none() {
         return Err(Failed::refused(format!(
@@ -138,7 +138,7 @@ pub(super) fn check_replaceable(place: &SkillPlace, name: &SkillName) -> Result<
 }
 
 /// What was changed in the folder of an installed skill.
-pub(super) fn changed_here(place: &SkillPlace, name: &SkillName) -> Result<Vec<String>, Failed> {
+pub(super) fn changed_here(place: &InstallPlace, name: &SkillName) -> Result<Vec<String>, Failed> {
     let folder = place.folder(name);
     if let Some(before) = installed(&place.dir, name) {
         return Ok(FileChanges::between(&before, &files_now(&folder)?).lines());
@@ -229,7 +229,7 @@ pub(super) fn agree(question: &str, is_agreed: bool) -> Result<(), Failed> {
 
 /// Does a plan.
 pub(super) fn carry_out(
-    place: &mut SkillPlace,
+    place: &mut InstallPlace,
     items: Vec<Item>,
 ) -> Result<Vec<PlannedSkill>, Failed> {
     let mut done = Vec::new();
@@ -249,7 +249,7 @@ pub(super) fn carry_out(
 }
 
 /// Moves a candidate to its place, and writes the lock.
-fn put(place: &mut SkillPlace, candidate: &SkillCandidate) -> Result<(), Failed> {
+fn put(place: &mut InstallPlace, candidate: &SkillCandidate) -> Result<(), Failed> {
     let name = candidate.name().clone();
     let target = place.folder(&name);
     let before = place.entries.get(&name).cloned();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::cli::commands::skills::skills_lock::{LockedSkill, SkillOrigin};
+use crate::cli::commands::skills::skills_lock::{LockedOrigin, LockedSkill};
 use crate::cli::commands::skills::sources::args::ReachArgs;
 use crate::cli::failed::Failed;
 use wardian_config::Config;
@@ -26,12 +26,12 @@ pub(super) struct Reach {
     web: Web,
     registry: WebUrl,
     has_own_registry: bool,
-    kept: Vec<(FetchOrder, Fetched)>,
+    kept: Vec<(SourceOrder, Fetched)>,
 }
 
 /// What is asked of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FetchOrder {
+pub(super) struct SourceOrder {
     pub(super) source: SkillSource,
     /// The revision that is wanted, whatever the reference means now; empty for what it means.
     pub(super) pinned: String,
@@ -64,14 +64,14 @@ impl Reach {
     /// The origin that a lock has of a skill.
     pub(super) fn origin(
         &self,
-        order: &FetchOrder,
+        order: &SourceOrder,
         fetched: &Fetched,
         folder: &str,
-    ) -> SkillOrigin {
+    ) -> LockedOrigin {
         let source = &order.source;
         let is_npm = matches!(source.kind, SourceKind::Npm { .. });
         let own = self.has_own_registry.then(|| self.registry.to_string());
-        SkillOrigin {
+        LockedOrigin {
             source: source.name(),
             reference: source.reference.clone(),
             revision: fetched.revision.clone(),
@@ -83,7 +83,7 @@ impl Reach {
     }
 
     /// Gets what is ordered, once. Returns its place for [`Reach::fetched`].
-    pub(super) fn fetch(&mut self, order: &FetchOrder) -> Result<usize, Failed> {
+    pub(super) fn fetch(&mut self, order: &SourceOrder) -> Result<usize, Failed> {
         if let Some(at) = self.kept.iter().position(|(kept, _)| kept == order) {
             return Ok(at);
         }
@@ -97,7 +97,7 @@ impl Reach {
     }
 
     /// What should be known about what was fetched.
-    pub(super) fn notes(&self, order: &FetchOrder) -> Vec<String> {
+    pub(super) fn notes(&self, order: &SourceOrder) -> Vec<String> {
         let kept = self.kept.iter().find(|(kept, _)| kept == order);
         kept.map(|(_, fetched)| fetched.notes()).unwrap_or_default()
     }
@@ -121,14 +121,15 @@ pub(super) enum Revision {
 /// The order for the source of a skill that a lock has. If others of the lock come from there too, it is for all of the
 /// source, which is then asked once.
 pub(super) fn order_of(
-    origin: &SkillOrigin,
+    origin: &LockedOrigin,
     entries: &BTreeMap<SkillName, LockedSkill>,
     revision: Revision,
-) -> Result<FetchOrder, Failed> {
+) -> Result<SourceOrder, Failed> {
     let mut source = SkillSource::parse(&origin.source).map_err(of_source)?;
     source.reference.clone_from(&origin.reference);
-    let is_same =
-        |other: &&SkillOrigin| other.source == origin.source && other.reference == origin.reference;
+    let is_same = |other: &&LockedOrigin| {
+        other.source == origin.source && other.reference == origin.reference
+    };
     let all = entries.values().filter_map(|entry| entry.origin.as_ref());
     if all.filter(is_same).count() < 2 {
         source = source.below(&origin.folder).map_err(of_source)?;
@@ -137,7 +138,7 @@ pub(super) fn order_of(
         Revision::Locked => origin.revision.clone(),
         Revision::Current => String::new(),
     };
-    Ok(FetchOrder { source, pinned, registry: origin.registry.clone() })
+    Ok(SourceOrder { source, pinned, registry: origin.registry.clone() })
 }
 
 fn read_token(path: &Path) -> Result<Zeroizing<String>, Failed> {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::commands::skills::sources::args::RemoveArgs;
 use crate::cli::commands::skills::sources::files::forget;
-use crate::cli::commands::skills::sources::place::SkillPlace;
+use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::plan::check_replaceable;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -16,7 +16,7 @@ use wardian_vocabulary::ids::SkillName;
 
 /// Executes the command. Nothing is removed unless all can be.
 pub(crate) fn remove(config: &Config, args: &RemoveArgs) -> Result<Exit, Failed> {
-    let mut place = SkillPlace::open(config, args.dir.as_deref())?;
+    let mut place = InstallPlace::open(config, args.dir.as_deref())?;
     let names = place.added(&args.names)?;
     for name in &names {
         let is_there = place.folder(name).symlink_metadata().is_ok();
@@ -38,7 +38,7 @@ pub(crate) fn remove(config: &Config, args: &RemoveArgs) -> Result<Exit, Failed>
 }
 
 /// Takes the folder out of the servers' sight at once, and then off the disk.
-fn remove_one(place: &mut SkillPlace, name: &SkillName) -> Result<(), Failed> {
+fn remove_one(place: &mut InstallPlace, name: &SkillName) -> Result<(), Failed> {
     let folder = place.folder(name);
     let staging = place.staging()?;
     let aside = staging.path().join(name.as_str());

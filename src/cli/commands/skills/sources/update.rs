@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::commands::skills::skills_lock::SkillOrigin;
+use crate::cli::commands::skills::skills_lock::LockedOrigin;
 use crate::cli::commands::skills::sources::args::{OutdatedArgs, ReachArgs, UpdateArgs};
 use crate::cli::commands::skills::sources::candidate::{Grants, name_of, stage};
-use crate::cli::commands::skills::sources::place::SkillPlace;
+use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::plan::{
     Item, SkillStep, agree, carry_out, compare, show, tell_notes,
 };
@@ -26,7 +26,7 @@ struct Failure {
 
 /// What sources have of installed skills.
 struct Looked {
-    place: SkillPlace,
+    place: InstallPlace,
     items: Vec<Item>,
     failures: Vec<Failure>,
     /// Holds what the items stand for.
@@ -41,7 +41,7 @@ fn look(
     token: Option<&str>,
     is_forced: bool,
 ) -> Result<Looked, Failed> {
-    let place = SkillPlace::open(config, reach.dir.as_deref())?;
+    let place = InstallPlace::open(config, reach.dir.as_deref())?;
     let mut reach = Reach::open(config, reach, token)?;
     let staging = place.staging()?;
     let (mut items, mut failures) = (Vec::new(), Vec::new());
@@ -57,10 +57,10 @@ fn look(
 }
 
 fn look_at(
-    place: &SkillPlace,
+    place: &InstallPlace,
     reach: &mut Reach,
     staging: &std::path::Path,
-    (name, origin): (&SkillName, &SkillOrigin),
+    (name, origin): (&SkillName, &LockedOrigin),
     is_forced: bool,
 ) -> Result<Item, Failed> {
     let order = order_of(origin, &place.entries, Revision::Current)?;
