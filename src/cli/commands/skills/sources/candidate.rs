@@ -13,6 +13,7 @@ use wardian_formats::skill::path::is_left_out;
 use wardian_formats::skill::{DOCUMENT_FILE, MANIFEST_FILE};
 use wardian_skills::registry::check_folder;
 use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_skills::scan::{SkillScan, findings_of};
 use wardian_sources::FoundSkill;
 use wardian_vocabulary::ids::SkillName;
 
@@ -25,6 +26,8 @@ pub(super) struct SkillCandidate {
     pub(super) files: FileDigests,
     pub(super) origin: LockedOrigin,
     pub(super) notes: Vec<String>,
+    /// What its content would do, as far as a look at it tells.
+    pub(super) scan: SkillScan,
 }
 
 impl SkillCandidate {
@@ -119,6 +122,8 @@ pub(super) fn stage(
                 staged: folder,
                 origin,
                 notes,
+                // With the files that are left out: other clients use them.
+                scan: findings_of(found.files.iter().map(|(path, content)| (*path, *content))),
             })
         }
         Err(why) => Err(why),

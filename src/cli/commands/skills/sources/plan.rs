@@ -5,11 +5,13 @@
 
 use std::fs;
 use std::io::{IsTerminal as _, stdin};
+use std::mem::take;
 use std::path::Path;
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 
+use crate::cli::commands::skills::scan_report::report_worst;
 use crate::cli::commands::skills::skills_lock::LockedSkill;
 use crate::cli::commands::skills::sources::candidate::SkillCandidate;
 use crate::cli::commands::skills::sources::files::{
@@ -20,6 +22,7 @@ use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_line, shown};
 use wardian_skills::registry::check_folder;
+use wardian_skills::scan::SkillScan;
 use wardian_vocabulary::ids::SkillName;
 
 /// Paths that are shown of one skill.
@@ -52,6 +55,8 @@ pub(super) struct PlannedSkill {
     /// What changes for an installed skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) changes: Option<SkillChanges>,
+    /// What its content would do, as far as a look at it tells.
+    pub(super) scan: SkillScan,
 }
 
 /// What changes for an installed skill.
@@ -72,7 +77,7 @@ pub(super) struct Item {
 /// Compares a candidate with what is installed. Refuses to overwrite what is not from a source, or was changed.
 pub(super) fn compare(
     place: &InstallPlace,
-    candidate: SkillCandidate,
+    mut candidate: SkillCandidate,
     is_forced: bool,
 ) -> Result<Item, Failed> {
     let name = candidate.name().clone();
@@ -114,6 +119,7 @@ pub(super) fn compare(
         folder: origin.folder.clone(),
         wants,
         changes,
+        scan: take(&mut candidate.scan),
     };
     Ok(Item { candidate, shown })
 }
@@ -205,6 +211,7 @@ pub(super) fn show(items: &[Item]) {
                 print_line(&format!("  {line}"));
             }
         }
+        report_worst(&one.scan);
     }
 }
 
