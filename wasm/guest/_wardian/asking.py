@@ -229,17 +229,32 @@ def is_answered_soon(loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | 
     it has answered some of it. An interrupt meanwhile is raised where the cell waits, which is `task`."""
     if not door.job["cell"].get("is_heard"):
         return False
-    answers: list[dict[str, Any]] = []
+    reply, is_interrupted = b"[]", False
     try:
         _show_output()
-        answers = door.ask_json(_ASKS_SOON + _round(loop))
+        reply = door.ask(_ASKS_SOON + _round(loop))
         for _ in range(SIGNAL_CHECKS):  # an interrupt is raised here, and not in the loop
             _now()
     except KeyboardInterrupt:
-        asked = [number for number, request in _pending.items() if _is_open(request, loop)]
-        answers = [{"number": number, "interrupt": True} for number in asked]
+        is_interrupted = True
+    answers: list[dict[str, Any]] = json.loads(reply)
+    if is_interrupted:
+        answers = _interrupted(answers, loop, task)
     settle(answers, task)
     return bool(answers)
+
+
+def _interrupted(
+    answers: list[dict[str, Any]], loop: asyncio.AbstractEventLoop, task: asyncio.Task[Any] | None
+) -> list[dict[str, Any]]:
+    """These answers with an interrupt: in the place of the one that the cell waits for, or beside them."""
+    asked = [number for number, request in _pending.items() if _is_open(request, loop)]
+    awaited = (n for n in asked if _waits(task, {id(_pending[n].future)}, set()))
+    answered = {answer["number"] for answer in answers}
+    others = (number for number in asked if number not in answered)
+    at = next(awaited, None) or next(others, asked[0])
+    rest = [answer for answer in answers if answer["number"] != at]
+    return [*rest, {"number": at, "interrupt": True}]
 
 
 def is_asked(loop: asyncio.AbstractEventLoop) -> bool:

@@ -28,6 +28,7 @@ use crate::sessions::setup::contents_of;
 use crate::sessions::turns::begun_host::BegunHost;
 use crate::sessions::turns::end_turn::{keep, leave, too_long};
 use crate::sessions::turns::not_begun::{NotBegun, not_resumed};
+use crate::sessions::turns::seen_requests::SeenRequests;
 use wardian_dispatch::{
     CheckedPack, DispatchError, FinishedRun, GuestSpec, HeldGuest, Job, Pool, RunHost,
 };
@@ -96,6 +97,8 @@ pub(crate) struct PlannedCell {
     pub(crate) earlier: Option<String>,
     /// What has decided it so far, if it has waited and its session is reproducible.
     pub(crate) journal: Option<Box<CellJournal>>,
+    /// What it has asked so far, if it has waited.
+    pub(crate) seen: SeenRequests,
     /// The blobs with the names that they had, if it repeats another cell.
     pub(crate) recorded_blobs: Option<Vec<DocumentBlob>>,
     /// What its document names, if it is a run that begins and leaves one.
@@ -112,6 +115,8 @@ struct RunningTurn {
     is_reseeded: bool,
     draft: Option<Box<CellDraft>>,
     earlier: Option<String>,
+    /// What it has asked before.
+    seen: SeenRequests,
     /// True if it was begun a second time.
     is_repeated: bool,
     /// Its right to wait in the middle of a call, if it did.
@@ -132,6 +137,8 @@ pub(crate) struct EndedCell {
     draft: Option<Box<CellDraft>>,
     /// The result of its earlier parts, if it has waited.
     earlier: Option<String>,
+    /// What it has asked before.
+    seen: SeenRequests,
     /// True if it was begun a second time.
     is_repeated: bool,
     /// Its state to keep, or why there is none.
@@ -216,7 +223,7 @@ impl PlannedCell {
         host: &mut impl RunHost,
     ) -> Result<(FinishedRun, EndedCell), ServiceError> {
         let draft = self.draft(&job, toolchain)?;
-        let Self { facts, turn, run, tools, earlier, .. } = self;
+        let Self { facts, turn, run, tools, earlier, seen, .. } = self;
         let running = run.map(|run| room.note_running(facts.session.clone(), run));
         let turn = match turn {
             CellTurn::Own(turn) => *turn,
@@ -232,6 +239,7 @@ impl PlannedCell {
                     is_reseeded,
                     draft,
                     earlier,
+                    seen,
                     is_repeated: false,
                     place,
                 };
@@ -245,6 +253,7 @@ impl PlannedCell {
             is_reseeded: !facts.must_reseed,
             draft,
             earlier,
+            seen,
             is_repeated: false,
             place: None,
         };
@@ -305,7 +314,8 @@ impl PlannedCell {
         mut finished: FinishedRun,
         guest: HeldGuest,
     ) -> (FinishedRun, EndedCell) {
-        let RunningTurn { turn, tools, is_reseeded, draft, earlier, is_repeated, place } = cell;
+        let RunningTurn { turn, tools, is_reseeded, draft, earlier, seen, is_repeated, place } =
+            cell;
         let requests = finished.outcome.cell.as_mut().map(|cell| take(&mut cell.requests));
         let requests = requests.unwrap_or_default();
         let cell = finished.outcome.cell.as_ref();
@@ -325,8 +335,17 @@ impl PlannedCell {
         let unconfirmed = "the interpreter did not confirm that its randomness was renewed";
         let state = state
             .and_then(|state| if is_reseeded { Ok(state) } else { Err(unconfirmed.to_owned()) });
-        let ended =
-            EndedCell { turn, requests, tools, is_reseeded, draft, earlier, is_repeated, state };
+        let ended = EndedCell {
+            turn,
+            requests,
+            tools,
+            is_reseeded,
+            draft,
+            earlier,
+            seen,
+            is_repeated,
+            state,
+        };
         (finished, ended)
     }
 }
@@ -354,12 +373,12 @@ impl EndedCell {
     ) -> (Answered, Option<Box<DocumentedRun>>) {
         // A state is read with the memory for clients, which others need too.
         let most = ByteCount::bytes(caller.memory.budget().limit().as_u64() / 2);
-        let Self { turn, requests, tools, is_reseeded, mut draft, earlier, is_repeated, state } =
-            self;
+        let Self { turn, requests, tools, is_reseeded, mut draft, earlier, .. } = self;
+        let Self { seen, is_repeated, state, .. } = self;
         let (session, cell) = (turn.session().clone(), turn.number());
         let head = turn.head().map(|head| head.id.clone());
         let waits = !requests.is_empty();
-        let asked = if waits { AskedCell::of(&requests, &tools).map(Some) } else { Ok(None) };
+        let asked = waits.then(|| AskedCell::after(seen, &requests, &tools)).transpose();
         let mut state = asked.and_then(|asked| Ok((state?, asked)));
         note_wait(&mut state, &mut draft, (&answered, &requests));
         let ended = draft.as_mut().filter(|_| !waits).and_then(|draft| draft.journal.run());

@@ -12,6 +12,7 @@ use crate::sessions::asking::cell_call::CallInProgress;
 use crate::sessions::asking::granted::GrantedTools;
 use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::reproducible::journal::CellJournal;
+use crate::sessions::turns::seen_requests::SeenRequests;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::{KeepBounds, KeepFiles};
@@ -47,6 +48,8 @@ pub(super) struct CellParts {
     pub(super) earlier: Option<String>,
     /// What has decided it so far, if it has waited and its session is reproducible.
     pub(super) journal: Option<Box<CellJournal>>,
+    /// What the cell has asked so far, if it has waited.
+    pub(super) seen: SeenRequests,
     /// What it has of the record, if it repeats another cell.
     pub(super) recorded: Option<RecordedParts>,
 }
@@ -128,6 +131,7 @@ impl CellParts {
             call: Arc::default(),
             earlier: None,
             journal: None,
+            seen: SeenRequests::default(),
             recorded: None,
         }
     }

@@ -299,6 +299,7 @@ impl Service {
             expected: parts.expected,
             earlier: parts.earlier,
             journal: parts.journal,
+            seen: parts.seen,
             recorded_blobs: parts.recorded.map(|recorded| recorded.blobs),
             documented: None,
             run: None,

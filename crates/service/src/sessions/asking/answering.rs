@@ -324,6 +324,7 @@ impl CellParts {
 
     /// Lets a cell that has asked this go on with these answers.
     fn take_answers(&mut self, asked: &AskedCell, answers: JsonText) {
+        self.seen = asked.seen.answered(&answers);
         let journal = asked.journal.as_deref().cloned();
         self.journal = journal.map(|journal| Box::new(journal.answered(&answers)));
         self.answers = Some(answers);

@@ -12,6 +12,7 @@ use crate::run::result::output::in_one_line;
 use crate::sessions::asking::called_tools::KnownTools;
 use crate::sessions::asking::server_call::{CUT_OFF, ServerCall, ServerReply, ensure_answers};
 use crate::sessions::reproducible::journal::CellJournal;
+use crate::sessions::turns::seen_requests::SeenRequests;
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
 use wardian_formats::protocol::params_error::ParamsError;
@@ -32,6 +33,9 @@ pub(crate) struct AskedCell {
     /// What has decided it so far, if its session is reproducible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) journal: Option<Box<CellJournal>>,
+    /// What it has asked so far.
+    #[serde(default)]
+    pub(crate) seen: SeenRequests,
 }
 
 /// Answers to what a cell has asked.
@@ -141,7 +145,8 @@ impl AskedCell {
             Ok(AskedItem { number, kind, tool, arguments, fault, proposed, approved_by })
         };
         let requests: Result<Vec<AskedItem>, String> = requests.all.iter().map(item).collect();
-        Ok(Self { tools: tools.clone(), requests: requests?, journal: None })
+        let (journal, seen) = (None, SeenRequests::default());
+        Ok(Self { tools: tools.clone(), requests: requests?, journal, seen })
     }
 
     /// What a cell has asked that waits, as its row keeps it.
@@ -163,7 +168,7 @@ impl AskedCell {
         let texts = self.requests.iter().map(AskedItem::text_bytes).fold(0, usize::saturating_add);
         let items = size_of_val(self.requests.as_slice());
         let journal = self.journal.as_ref().map_or(0, |journal| journal.bytes());
-        let all = [self.tools.bytes(), items, texts, journal];
+        let all = [self.tools.bytes(), items, texts, journal, self.seen.bytes()];
         all.into_iter().fold(0, usize::saturating_add)
     }
 

@@ -6,7 +6,8 @@ use crate::error::ServiceError;
 use crate::sessions::asking::asked::{AskedCell, AskedItem, id_of};
 use crate::sessions::asking::called_tools::KnownTools;
 use crate::sessions::asking::server_call::{Decision, ServerCall};
-use wardian_formats::job::session::asking::{JsonText, ToolRequest};
+use crate::sessions::turns::seen_requests::SeenRequests;
+use wardian_formats::job::session::asking::{CallerRequests, JsonText, ToolRequest};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_vocabulary::ids::Digest;
@@ -59,6 +60,20 @@ pub(crate) struct DecidedCall {
 }
 
 impl AskedCell {
+    /// What a cell has asked that may call these tools, and has asked that before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::of`] and of [`SeenRequests::asking`].
+    pub(crate) fn after(
+        seen: SeenRequests,
+        requests: &CallerRequests,
+        tools: &KnownTools,
+    ) -> Result<Self, String> {
+        let seen = seen.asking(requests)?;
+        Ok(Self { seen, ..Self::of(requests, tools)? })
+    }
+
     /// True if its caller alone answers all of it, and decides nothing of what others do.
     pub(super) fn is_for_caller(&self) -> bool {
         let is_of_caller = |item: &AskedItem| {
@@ -86,7 +101,8 @@ impl AskedCell {
         let numbers: Vec<(u32, AskedKind)> =
             matched.iter().map(|item| (item.number, item.kind)).collect();
         let (tools, journal) = (self.tools.clone(), self.journal.clone());
-        let asked = Self { tools, requests: self.requests.clone(), journal };
+        let (requests, seen) = (self.requests.clone(), self.seen.clone());
+        let asked = Self { tools, requests, journal, seen };
         let mut decided = DecidedCell { cell, asked, approved: Vec::new(), noted: Vec::new() };
         for (index, (answer, (number, kind))) in answers.iter().zip(&numbers).enumerate() {
             if *kind == AskedKind::Approval {
@@ -158,7 +174,6 @@ mod tests {
 
     use super::*;
     use crate::sessions::asking::called_tools::CalledTools;
-    use wardian_formats::job::session::asking::CallerRequests;
     use wardian_tools::OfferedTool;
 
     fn asked() -> AskedCell {

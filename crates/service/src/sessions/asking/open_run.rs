@@ -103,10 +103,19 @@ pub(crate) enum Signal {
 /// How far a request is.
 #[derive(Debug)]
 enum RequestState {
-    /// The name of the tool that it calls, if it does.
-    Open(AskedKind, Option<String>),
-    /// Its answer has this digest.
-    Answered(Digest),
+    Open {
+        kind: AskedKind,
+        /// The name of the tool that it calls, if it does.
+        name: Option<String>,
+        /// What identifies what was told.
+        told: Digest,
+    },
+    Answered {
+        /// What identifies the answer.
+        answer: Digest,
+        /// What identifies what was told.
+        told: Digest,
+    },
 }
 
 /// An answer, and the memory that it is charged to until the program has it.
@@ -200,7 +209,9 @@ impl OpenRun {
         let shown = requests.all.into_iter().map(|request| asked::shown(number, request));
         let shown: Vec<AskedRequest> = shown.collect();
         let waits = Instant::now();
-        self.tell(&shown);
+        if !self.tell(&shown) {
+            return None;
+        }
         let given = timeout(SOON, self.given_to(&shown)).await.unwrap_or_default();
         if given.is_empty() {
             return None;
@@ -263,17 +274,22 @@ impl OpenRun {
         }
     }
 
-    /// Tells the caller the requests that it does not know yet.
-    pub(crate) fn tell(&self, requests: &[AskedRequest]) {
-        let Some(listener) = &self.listener else { return };
+    /// Tells the caller the requests that it does not know yet. Returns false if it knows one as something else: an
+    /// answer to that would be taken for one to this.
+    pub(crate) fn tell(&self, requests: &[AskedRequest]) -> bool {
+        let Some(listener) = &self.listener else { return true };
         for request in requests {
-            let known = self.state.lock().requests.contains_key(&request.id);
-            let told = ToldRequest { run_id: &self.id, request };
-            if known {
-                continue;
+            let digest = digest_of_request(request);
+            let known = self.state.lock().requests.get(&request.id).map(RequestState::told);
+            match known {
+                Some(told) if told != digest => return false,
+                Some(_same) => continue,
+                None => {}
             }
+            let told = ToldRequest { run_id: &self.id, request };
             let Ok(text) = serde_json::to_string(&told) else { continue };
-            let open = RequestState::Open(request.kind, request.name.clone());
+            let (kind, name) = (request.kind, request.name.clone());
+            let open = RequestState::Open { kind, name, told: digest };
             // Before the caller hears of it: the answer may come at once.
             let mut state = self.state.lock();
             state.requests.insert(request.id.clone(), open);
@@ -281,14 +297,17 @@ impl OpenRun {
             drop(state);
             listener.ask(text.into());
         }
+        true
     }
 
-    /// Takes the answers to these requests. Those to others are forgotten: the program does not wait for
-    /// them any more.
+    /// Takes the answers to these requests. Those to others stay: the program may wait for them later, in another loop
+    /// or beyond the bounds of this round.
     fn take_given(&self, requests: &[AskedRequest]) -> Vec<GivenAnswer> {
-        let given = take(&mut self.state.lock().given);
         let is_asked = |given: &GivenAnswer| requests.iter().any(|one| one.id == given.answer.id);
-        given.into_iter().filter(is_asked).collect()
+        let mut state = self.state.lock();
+        let (asked, others) = take(&mut state.given).into_iter().partition(is_asked);
+        state.given = others;
+        asked
     }
 
     /// Takes answers, all of them or none.
@@ -322,8 +341,9 @@ impl OpenRun {
                 }
             }
         }
-        for (id, digest) in new {
-            state.requests.insert(id.clone(), RequestState::Answered(digest));
+        for (id, answer) in new {
+            let Some(told) = state.requests.get(&id).map(RequestState::told) else { continue };
+            state.requests.insert(id.clone(), RequestState::Answered { answer, told });
             state.answered.push_back(id);
         }
         if !given.is_empty() {
@@ -333,6 +353,7 @@ impl OpenRun {
         while state.answered.len() > MAX_ANSWERED {
             if let Some(oldest) = state.answered.pop_front() {
                 state.requests.remove(&oldest);
+                state.given.retain(|given| given.answer.id != oldest);
             }
         }
         drop(state);
@@ -351,8 +372,8 @@ impl OpenState {
     ) -> Result<Option<Digest>, ParamsError> {
         let id = &answer.id;
         let (kind, name) = match self.requests.get(id) {
-            Some(RequestState::Answered(digest)) => return Ok(Some(*digest)),
-            Some(RequestState::Open(kind, name)) => (*kind, name.as_deref()),
+            Some(RequestState::Answered { answer, .. }) => return Ok(Some(*answer)),
+            Some(RequestState::Open { kind, name, .. }) => (*kind, name.as_deref()),
             None => {
                 let expected = "the id of a request of this run";
                 let found: String = id.chars().take(40).collect();
@@ -368,12 +389,42 @@ impl OpenState {
     }
 }
 
+impl RequestState {
+    /// What identifies what was told.
+    const fn told(&self) -> Digest {
+        match self {
+            Self::Open { told, .. } | Self::Answered { told, .. } => *told,
+        }
+    }
+}
+
 /// A request as the caller hears of it.
 #[derive(Serialize)]
 struct ToldRequest<'a> {
     run_id: &'a RunId,
     #[serde(flatten)]
     request: &'a AskedRequest,
+}
+
+/// What identifies a request, beside its id.
+fn digest_of_request(request: &AskedRequest) -> Digest {
+    let AskedRequest { id: _, kind, name, arguments, prompt, hidden } = request;
+    let kind: &[u8] = match kind {
+        AskedKind::Tool => b"tool",
+        AskedKind::Input => b"input",
+        AskedKind::Approval => b"approval",
+    };
+    let arguments = arguments.as_deref().map_or("", |arguments| arguments.get());
+    let mut pieces = Digest::in_pieces();
+    pieces.add(kind);
+    for text in
+        [name.as_deref().unwrap_or_default(), arguments, prompt.as_deref().unwrap_or_default()]
+    {
+        pieces.add(b"\0");
+        pieces.add(text.as_bytes());
+    }
+    pieces.add(if *hidden { b"h" } else { b"-" });
+    pieces.finish()
 }
 
 fn digest_of(AnswerParam { output, error, .. }: &AnswerParam) -> Digest {

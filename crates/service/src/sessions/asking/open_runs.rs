@@ -36,6 +36,8 @@ pub(crate) enum AnswersAwaited {
     Interrupt,
     /// The cell has ended, or goes on in another call.
     Over,
+    /// The program has asked something else under a number that its caller knows.
+    Other,
     /// Nobody has answered for so long.
     Late,
 }
@@ -92,7 +94,10 @@ impl OpenRuns {
     ) -> AnswersAwaited {
         // Before the caller hears of it: what it does then finds the call.
         let place = WaitingPlace::of(self, session, run);
-        run.tell(requests);
+        if !run.tell(requests) {
+            place.end();
+            return AnswersAwaited::Other;
+        }
         let given = timeout(longest, run.given_to(requests)).await;
         match (place.end(), given) {
             (Some(Signal::Interrupt), _) => AnswersAwaited::Interrupt,

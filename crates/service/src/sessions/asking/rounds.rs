@@ -24,6 +24,7 @@ use crate::sessions::cell_parts::CellParts;
 use crate::sessions::earlier_parts::of_one_call;
 use crate::sessions::held::late_answers::{not_waiting, until_over};
 use crate::sessions::setup::is_of_run;
+use crate::sessions::turns::seen_requests::TWO_THINGS;
 use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_sessions::{SessionsError, StoredSession};
@@ -38,14 +39,17 @@ const MAX_ROUNDS_ALONE: u32 = 32;
 /// How long a call waits at most for the end of its cell that is under way.
 const SOON: Duration = Duration::from_secs(1);
 
+/// Why a cell is rolled back that goes on alone for too long.
+const ALONE: &str = "it has called tools again and again, and each call was refused";
+
 /// The next step of a cell that waits.
 enum NextStep {
     /// It goes on with these answers, whose memory stays charged until the program has them.
     GoOn(GivenAnswers, Vec<CallMemory>),
     /// It waits for its caller.
     Wait,
-    /// It has gone on alone for too long.
-    GiveUp,
+    /// It is rolled back, for this reason.
+    GiveUp(&'static str),
 }
 
 /// How soon a cell is let go on again that the full server has refused, and how late at most.
@@ -99,8 +103,7 @@ impl Service {
             let (given, _charged) = match step {
                 NextStep::GoOn(given, charged) => (given, charged),
                 NextStep::Wait => break,
-                NextStep::GiveUp => {
-                    let reason = "it has called tools again and again, and each call was refused";
+                NextStep::GiveUp(reason) => {
                     let mut ended = self.give_up_cell(caller, session, reason).await?;
                     reason.clone_into(&mut ended.summary);
                     ended.error.iter_mut().for_each(|error| reason.clone_into(&mut error.message));
@@ -166,13 +169,14 @@ impl Service {
             };
             let is_alone = replies.iter().all(|reply| !reply.was_asked());
             if !rounds.begin(is_alone) {
-                return Ok(NextStep::GiveUp);
+                return Ok(NextStep::GiveUp(ALONE));
             }
             return Ok(NextStep::GoOn(GivenAnswers::of_servers(replies), charged));
         }
         if result.requests.is_empty() {
             let may_go_on = rounds.begin(true);
-            return Ok(if may_go_on { alone(GivenAnswers::default()) } else { NextStep::GiveUp });
+            let gives_up = NextStep::GiveUp(ALONE);
+            return Ok(if may_go_on { alone(GivenAnswers::default()) } else { gives_up });
         }
         let Some(open) = &next.open else { return Ok(NextStep::Wait) };
         rounds.begin(false);
@@ -189,6 +193,7 @@ impl Service {
                 let cell = result.session.as_ref().map(|at| at.cell);
                 Err(self.wait_over(caller, session, cell).await)
             }
+            AnswersAwaited::Other => Ok(NextStep::GiveUp(TWO_THINGS)),
             AnswersAwaited::Late => Ok(NextStep::Wait),
         }
     }

@@ -3,3 +3,4 @@
 pub(super) mod begun_host;
 pub(super) mod end_turn;
 pub(super) mod not_begun;
+pub(super) mod seen_requests;
