@@ -354,7 +354,93 @@ fn credentials_stay_with_the_host_that_they_are_for() {
     // A server that sends the command elsewhere does not get it.
     let elsewhere = user.add(&servers.url("elsewhere/x.zip"), &["--list", "--token-file", "token"]);
     assert!(elsewhere.with(2).stderr.contains("another host"));
-    assert!(servers.log().contains("GET /elsewhere/x.zip Bearer secret"), "{}", servers.log());
+    assert!(
+        servers.log().contains("GET /elsewhere/x.zip Basic dG9rZW46c2VjcmV0"),
+        "{}",
+        servers.log()
+    );
+}
+
+#[test]
+fn a_token_goes_to_one_server_of_a_lock_or_to_none() {
+    let (one, other) = (Servers::start(), Servers::start());
+    let user = User::new();
+    for (servers, name) in [(&one, "pdf"), (&other, "docx")] {
+        let (path, text) = (format!("{name}/SKILL.md"), document(name, "x"));
+        servers.file("files/x.zip", zipped(&[(path.as_str(), text.as_str())]));
+        user.add(&servers.url("files/x.zip"), &["--yes"]).with(0);
+    }
+    user.place.file("token", "secret\n");
+    let options = ["--allow-private", "--yes", "--token-file", "token"];
+    let lock = user.at("skills.lock").display().to_string();
+    for command in [&["update"][..], &["add", "--from-lock", lock.as_str()]] {
+        let refused = user.skills(&[command, &options[..]].concat()).with(2);
+        assert!(refused.stderr.contains("name the skill that it is for"), "{}", refused.stderr);
+    }
+    assert!(!format!("{}{}", one.log(), other.log()).contains("secret"));
+    user.skills(&[&["update", "pdf"][..], &options[..]].concat()).with(0);
+    assert!(one.log().contains("GET /files/x.zip Bearer secret"), "{}", one.log());
+    assert!(!other.log().contains("secret"), "{}", other.log());
+}
+
+#[test]
+fn users_and_passwords_of_urls_are_sent_as_such() {
+    let servers = Servers::start();
+    let text = document("pdf", "x");
+    servers.file("files/x.zip", zipped(&[("pdf/SKILL.md", text.as_str())]));
+    let with_user = |path: &str| servers.url(path).replace("http://", "http://token:secret@");
+    let user = User::new();
+    user.add(&with_user("token/files/x.zip"), &["--yes"]).with(0);
+    let archive = tarred(&[("package/SKILL.md", &document("docx", "x"))]);
+    let integrity = format!("sha512-{}", BASE64.encode(&Sha512::digest(&archive)));
+    servers.file("npm/tarballs/docx.tgz", &archive);
+    let tarball = servers.url("token/npm/tarballs/docx.tgz");
+    let package = json!({
+        "name": "docx", "dist-tags": {"latest": "1.0.0"},
+        "versions": {"1.0.0": {"dist": {"tarball": tarball, "integrity": integrity}}},
+    });
+    servers.file("npm/docx/document.json", package.to_string());
+    let registry = with_user("token/npm");
+    user.add("npm:docx", &["--npm-registry", &registry, "--yes"]).with(0);
+    assert_eq!(user.installed(), ["docx", "pdf"]);
+    assert!(!user.read("skills.lock").contains("secret"), "{}", user.read("skills.lock"));
+}
+
+#[test]
+fn secrets_in_the_query_of_an_address_are_neither_printed_nor_kept() {
+    let servers = Servers::start();
+    let text = document("pdf", "x");
+    servers.file("files/x.zip", zipped(&[("pdf/SKILL.md", text.as_str())]));
+    let user = User::new();
+    let signed = servers.url("files/x.zip?v=1&X-Amz-Signature=abc123");
+    let added = user.add(&signed, &["--yes"]).with(0);
+    assert!(!format!("{}{}", added.stdout, added.stderr).contains("abc123"), "{}", added.stderr);
+    assert!(added.stderr.contains("`update` needs the address again"), "{}", added.stderr);
+    let lock = user.read("skills.lock");
+    let source = format!("source = \"{}\"", servers.url("files/x.zip"));
+    assert!(lock.contains(&source), "{lock}");
+    // Another signature is no other source.
+    user.add(&signed.replace("abc123", "def456"), &["--yes"]).with(0);
+    // What is no secret is needed to find the source again, and is not printed either.
+    let plain = servers.url("files/x.zip?v=789");
+    let added = user.add(&plain, &["--yes", "--force"]).with(0);
+    assert!(!format!("{}{}", added.stdout, added.stderr).contains("v=789"), "{}", added.stdout);
+    assert!(user.read("skills.lock").contains("x.zip?v=789"), "{}", user.read("skills.lock"));
+}
+
+#[test]
+fn a_lock_says_which_of_several_skills_of_one_name_it_means() {
+    let user = User::new();
+    user.place.file("source/a/pdf/SKILL.md", document("pdf", "first"));
+    user.place.file("source/b/pdf/SKILL.md", document("pdf", "second"));
+    user.place.file("source/docx/SKILL.md", document("docx", "x"));
+    user.add("./source", &["--path", "b", "--yes"]).with(0);
+    user.add("./source", &["--skill", "docx", "--yes"]).with(0);
+    let lock = user.at("skills.lock").display().to_string();
+    let other = User::new();
+    other.skills(&["add", "--from-lock", &lock, "--yes"]).with(0);
+    assert_eq!(other.installed(), ["docx", "pdf"]);
+    assert_eq!(other.read("skills/pdf/SKILL.md"), document("pdf", "second"));
 }
 
 #[test]

@@ -78,6 +78,15 @@ pub(super) struct LockedOrigin {
     pub(super) granted_secrets: Vec<String>,
 }
 
+impl LockedOrigin {
+    /// The source as it is printed: a query is for the server alone.
+    pub(super) fn place(&self) -> String {
+        let is_url = self.source.contains("://");
+        let plain = self.source.split('?').next().filter(|_| is_url);
+        plain.unwrap_or(&self.source).to_owned()
+    }
+}
+
 /// The skills that a command may use.
 #[derive(Debug)]
 pub(crate) struct SkillsLock {
@@ -124,7 +133,7 @@ fn with_origins(
             Some(skill) => skill.origin = Some(origin),
             None => note(&format!(
                 "`{name}` is not served, so it is no longer in the lock; it came from {}",
-                shown(&origin.source)
+                shown(&origin.place())
             )),
         }
     }

@@ -113,7 +113,7 @@ pub(super) fn compare(
         version: candidate.snapshot.version().to_string(),
         digest: candidate.snapshot.digest().to_string(),
         step,
-        source: origin.source.clone(),
+        source: origin.place(),
         reference: origin.reference.clone(),
         revision: origin.revision.clone(),
         folder: origin.folder.clone(),
