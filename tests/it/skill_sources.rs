@@ -2,7 +2,7 @@
 //! OCI registry, and archives.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
@@ -167,6 +167,87 @@ impl User {
         names.sort();
         names
     }
+}
+
+/// Types a command at a terminal, and answers its question with yes after `meanwhile`. Returns what is to be read there.
+fn at_terminal(user: &User, arguments: &[&str], meanwhile: &dyn Fn()) -> String {
+    let options = ["--dir", "skills"];
+    let command = user.place.process(&[&["skills"], arguments, &options[..]].concat());
+    let mut terminal = std::process::Command::new("python3");
+    terminal
+        .args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(user.place.folder());
+    let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let (mut told, mut byte) = (Vec::new(), [0_u8]);
+    while !told.ends_with(b"[y/N] ") && output.read(&mut byte).unwrap() > 0 {
+        told.extend(byte);
+    }
+    meanwhile();
+    child.stdin.take().unwrap().write_all(b"y\n").unwrap();
+    output.read_to_end(&mut told).unwrap();
+    child.wait().unwrap();
+    String::from_utf8_lossy(&told).into_owned()
+}
+
+#[test]
+fn whoever_is_asked_sees_the_plan_and_what_is_edited_meanwhile_stays() {
+    let user = User::new();
+    user.place.file("source/pdf/SKILL.md", document("pdf", "first"));
+    // Programs read standard output: the plan is shown all the same.
+    let told = at_terminal(&user, &["add", "./source", "--json"], &|| {});
+    let wanted = ["install: pdf", "network: none", "[y/N]", "\"step\": \"install\""];
+    assert!(contained(&told, wanted).is_empty(), "{told}");
+    user.place.file("source/pdf/SKILL.md", document("pdf", "second"));
+    let told = at_terminal(&user, &["update"], &|| {
+        user.place.file("skills/pdf/notes.md", "mine");
+    });
+    let wanted =
+        ["changed SKILL.md", "was changed here after the plan was shown", "added notes.md"];
+    assert!(contained(&told, wanted).is_empty(), "{told}");
+    assert_eq!(user.read("skills/pdf/notes.md"), "mine");
+    assert_eq!(user.read("skills/pdf/SKILL.md"), document("pdf", "first"));
+    assert_eq!(user.installed(), ["pdf"]);
+    // A folder that was not there when the plan was made stays, too.
+    user.place.file("other/docx/SKILL.md", document("docx", "theirs"));
+    let told = at_terminal(&user, &["add", "./other"], &|| {
+        user.place.file("skills/docx/SKILL.md", document("docx", "mine"));
+    });
+    assert!(told.contains("was changed here after the plan was shown"), "{told}");
+    assert_eq!(user.read("skills/docx/SKILL.md"), document("docx", "mine"));
+    assert!(!user.read("skills.lock").contains("docx"));
+}
+
+#[test]
+fn folders_side_by_side_share_a_lock() {
+    let user = User::new();
+    user.place.file("source/pdf/SKILL.md", document("pdf", "x"));
+    user.place.file("source/docx/SKILL.md", document("docx", "x"));
+    user.add("./source", &["--skill", "pdf", "--yes"]).with(0);
+    user.place.file("source/pdf/SKILL.md", document("pdf", "y"));
+    // While one command asks, another one writes the lock.
+    let told = at_terminal(&user, &["update", "pdf"], &|| {
+        let add = ["skills", "add", "./source", "--skill", "docx", "--yes", "--dir", "others"];
+        user.place.run(&add).with(0);
+    });
+    assert!(told.contains("1 updated"), "{told}");
+    let lock = user.read("skills.lock");
+    assert!(contained(&lock, ["name = \"pdf\"", "name = \"docx\""]).is_empty(), "{lock}");
+}
+
+#[test]
+fn what_an_interrupted_command_left_is_removed() {
+    let user = User::new();
+    user.place.file("source/pdf/SKILL.md", document("pdf", "x"));
+    user.add("./source", &["--yes"]).with(0);
+    user.place.file("skills/.adding-abc/docx/SKILL.md", document("docx", "a download"));
+    fs::rename(user.at("skills/pdf"), user.at("skills/.adding-abc/pdf")).unwrap();
+    let ended = user.skills(&["outdated"]).with(0);
+    assert!(ended.stderr.contains("`pdf` was put back"), "{}", ended.stderr);
+    assert_eq!(user.installed(), ["pdf"]);
 }
 
 #[test]
@@ -546,7 +627,11 @@ fn archives_are_installed_by_path_and_url_and_hostile_ones_are_not() {
     servers.file("files/good.zip", &good);
     user.place.file("good.zip", &good);
     user.add(&servers.url("files/good.zip"), &["--path", "skills", "--yes"]).with(0);
-    let again = user.add("good.zip", &["--yes"]).with(0);
+    let elsewhere = user.add("good.zip", &["--yes"]).with(1);
+    let told = ["`pdf` comes from another source", "/files/good.zip -> /", "--force"];
+    assert!(contained(&elsewhere.stderr, told).is_empty(), "{}", elsewhere.stderr);
+    let again = user.add("good.zip", &["--yes", "--force"]).with(0);
+    assert!(again.stdout.contains("  source: http://localhost:"), "{}", again.stdout);
     assert!(again.stdout.contains("pin: pdf"), "the files are the same: {}", again.stdout);
     user.place.file("good.tar.gz", tarred(&[("docx/SKILL.md", &document("docx", "x"))]));
     user.add("./good.tar.gz", &["--yes"]).with(0);
@@ -567,7 +652,7 @@ fn archives_are_installed_by_path_and_url_and_hostile_ones_are_not() {
     // One that is not valid does not keep the others away.
     let two = zipped(&[("pdf/SKILL.md", &pdf), ("bad/SKILL.md", "no frontmatter")]);
     user.place.file("two.zip", two);
-    let some = user.add("two.zip", &["--all", "--yes", "--json"]).with(1).json();
+    let some = user.add("two.zip", &["--all", "--yes", "--json", "--force"]).with(1).json();
     assert_eq!(some["left_out"][0]["name"], "bad", "{some}");
     assert_eq!(some["skills"][0]["name"], "pdf");
 }

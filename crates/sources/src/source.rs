@@ -1,7 +1,7 @@
 //! What a user types to name a source, and what a lock has of it.
 //!
-//! INVARIANT(no-secrets-in-names): what a source calls itself has no credentials, so it can be written into a lock. What
-//! is printed and logged has no queries either.
+//! INVARIANT(no-secrets-in-names): what a source calls itself has no credentials, so it can be written into a lock.
+//! What is printed and logged has no queries either.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -88,9 +88,7 @@ fn finish(
     left_out: &[LeftOut],
     args: &AddArgs,
 ) -> Result<Exit, Failed> {
-    if !args.json {
-        show(&items);
-    }
+    show(&items, args.json, args.yes);
     tell_notes(&items);
     let changes = items.iter().filter(|item| item.shown.step != SkillStep::Nothing).count();
     if changes > 0 {

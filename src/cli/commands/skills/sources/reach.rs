@@ -72,8 +72,8 @@ impl Reach {
         })
     }
 
-    /// Gives the token to the server that all orders are for. A lock names servers that the user may not have thought of,
-    /// so several get none.
+    /// Gives the token to the server that all orders are for. Several get none: a lock names servers that the user may
+    /// not have thought of.
     pub(super) fn bind_token(&mut self, orders: &[&SourceOrder]) -> Result<(), Failed> {
         let Some(token) = self.token.clone() else { return Ok(()) };
         let mut places: Vec<WebUrl> = Vec::new();

@@ -102,7 +102,7 @@ pub(crate) fn outdated(
         let shown: Vec<_> = old.iter().map(|item| &item.shown).collect();
         print_json(&json!({ "outdated": shown, "failed": looked.failures }));
     } else if !old.is_empty() {
-        let rows = old.iter().map(|Item { candidate, shown }| {
+        let rows = old.iter().map(|Item { candidate, shown, .. }| {
             let locked = looked.place.entries.get(candidate.name());
             let version = locked.map(|entry| entry.version.to_string()).unwrap_or_default();
             let before = locked.and_then(|entry| entry.origin.as_ref());
@@ -146,9 +146,7 @@ pub(crate) fn update(
     tell(&failures);
     let items: Vec<Item> =
         items.into_iter().filter(|item| item.shown.step != SkillStep::Nothing).collect();
-    if !args.json {
-        show(&items);
-    }
+    show(&items, args.json, args.yes);
     tell_notes(&items);
     let count = items.len();
     if count > 0 {
