@@ -296,12 +296,20 @@ pub(super) fn carry_out(
                 keep(&place.dir, candidate.name(), candidate.files.clone())?;
             }
             SkillStep::Install | SkillStep::Replace => {
-                put(place, &candidate, replaced.as_ref())?;
+                put(place, &candidate, replaced.as_ref())
+                    .inspect_err(|_failed| tell_done(&done))?;
             }
         }
         done.push(shown);
     }
     Ok(done)
+}
+
+/// Tells what was done before a plan failed.
+fn tell_done(done: &[PlannedSkill]) {
+    for one in done.iter().filter(|one| one.step != SkillStep::Nothing) {
+        note(&format!("note: `{}` {} was installed before that", one.name, one.version));
+    }
 }
 
 /// Moves a candidate to its place, and writes the lock. What has become of the place since the plan was made is not
