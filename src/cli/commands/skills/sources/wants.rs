@@ -15,6 +15,9 @@ const MAX_LISTED: usize = 200;
 /// Most of them in a line for people. What is granted is never cut.
 const MAX_IN_LINE: usize = 8;
 
+/// Longest requirement of a package that is kept, in characters.
+const MAX_REQUIREMENT: usize = 500;
+
 /// Longest head of a script that is read, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
@@ -44,7 +47,7 @@ impl Wants {
         let paths = || snapshot.files().iter().map(|file| file.path.as_str());
         let is_action = manifest.kind == SkillKind::Action;
         let scripts = paths().filter(|path| is_program(path, is_action));
-        let mut packages = BTreeSet::new();
+        let mut packages: BTreeSet<String> = BTreeSet::new();
         for path in paths() {
             if packages.len() >= MAX_LISTED {
                 break;
@@ -151,7 +154,7 @@ fn packages_in(path: &str, text: &str) -> Vec<String> {
     if name == "requirements.txt" {
         let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '-']));
-        return lines.map(str::to_owned).take(MAX_LISTED).collect();
+        return lines.map(cut).take(MAX_LISTED).collect();
     }
     if !name.ends_with(".py") {
         return Vec::new();
@@ -172,7 +175,12 @@ fn packages_in(path: &str, text: &str) -> Vec<String> {
     let parsed: Option<toml::Table> = toml::from_str(&head.join("\n")).ok();
     let listed = parsed.as_ref().and_then(|table| table.get("dependencies")?.as_array());
     let listed = listed.into_iter().flatten().filter_map(toml::Value::as_str);
-    listed.map(str::to_owned).take(MAX_LISTED).collect()
+    listed.map(cut).take(MAX_LISTED).collect()
+}
+
+/// A requirement, no longer than real ones are.
+fn cut(requirement: &str) -> String {
+    requirement.chars().take(MAX_REQUIREMENT).collect()
 }
 
 #[cfg(test)]
