@@ -2,7 +2,7 @@
 //! OCI registry, and archives.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
@@ -168,6 +168,87 @@ impl User {
         names.sort();
         names
     }
+}
+
+/// Types a command at a terminal, and answers its question with yes after `meanwhile`. Returns what is to be read there.
+fn at_terminal(user: &User, arguments: &[&str], meanwhile: &dyn Fn()) -> String {
+    let options = ["--dir", "skills"];
+    let command = user.place.process(&[&["skills"], arguments, &options[..]].concat());
+    let mut terminal = std::process::Command::new("python3");
+    terminal
+        .args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(user.place.folder());
+    let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut output = child.stdout.take().unwrap();
+    let (mut told, mut byte) = (Vec::new(), [0_u8]);
+    while !told.ends_with(b"[y/N] ") && output.read(&mut byte).unwrap() > 0 {
+        told.extend(byte);
+    }
+    meanwhile();
+    child.stdin.take().unwrap().write_all(b"y\n").unwrap();
+    output.read_to_end(&mut told).unwrap();
+    child.wait().unwrap();
+    String::from_utf8_lossy(&told).into_owned()
+}
+
+#[test]
+fn whoever_is_asked_sees_the_plan_and_what_is_edited_meanwhile_stays() {
+    let user = User::new();
+    user.place.file("source/pdf/SKILL.md", document("pdf", "first"));
+    // Programs read standard output: the plan is shown all the same.
+    let told = at_terminal(&user, &["add", "./source", "--json"], &|| {});
+    let wanted = ["install: pdf", "network: none", "[y/N]", "\"step\": \"install\""];
+    assert!(contained(&told, wanted).is_empty(), "{told}");
+    user.place.file("source/pdf/SKILL.md", document("pdf", "second"));
+    let told = at_terminal(&user, &["update"], &|| {
+        user.place.file("skills/pdf/notes.md", "mine");
+    });
+    let wanted =
+        ["changed SKILL.md", "was changed here after the plan was shown", "added notes.md"];
+    assert!(contained(&told, wanted).is_empty(), "{told}");
+    assert_eq!(user.read("skills/pdf/notes.md"), "mine");
+    assert_eq!(user.read("skills/pdf/SKILL.md"), document("pdf", "first"));
+    assert_eq!(user.installed(), ["pdf"]);
+    // A folder that was not there when the plan was made stays, too.
+    user.place.file("other/docx/SKILL.md", document("docx", "theirs"));
+    let told = at_terminal(&user, &["add", "./other"], &|| {
+        user.place.file("skills/docx/SKILL.md", document("docx", "mine"));
+    });
+    assert!(told.contains("was changed here after the plan was shown"), "{told}");
+    assert_eq!(user.read("skills/docx/SKILL.md"), document("docx", "mine"));
+    assert!(!user.read("skills.lock").contains("docx"));
+}
+
+#[test]
+fn folders_side_by_side_share_a_lock() {
+    let user = User::new();
+    user.place.file("source/pdf/SKILL.md", document("pdf", "x"));
+    user.place.file("source/docx/SKILL.md", document("docx", "x"));
+    user.add("./source", &["--skill", "pdf", "--yes"]).with(0);
+    user.place.file("source/pdf/SKILL.md", document("pdf", "y"));
+    // While one command asks, another one writes the lock.
+    let told = at_terminal(&user, &["update", "pdf"], &|| {
+        let add = ["skills", "add", "./source", "--skill", "docx", "--yes", "--dir", "others"];
+        user.place.run(&add).with(0);
+    });
+    assert!(told.contains("1 updated"), "{told}");
+    let lock = user.read("skills.lock");
+    assert!(contained(&lock, ["name = \"pdf\"", "name = \"docx\""]).is_empty(), "{lock}");
+}
+
+#[test]
+fn what_an_interrupted_command_left_is_removed() {
+    let user = User::new();
+    user.place.file("source/pdf/SKILL.md", document("pdf", "x"));
+    user.add("./source", &["--yes"]).with(0);
+    user.place.file("skills/.adding-abc/docx/SKILL.md", document("docx", "a download"));
+    fs::rename(user.at("skills/pdf"), user.at("skills/.adding-abc/pdf")).unwrap();
+    let ended = user.skills(&["outdated"]).with(0);
+    assert!(ended.stderr.contains("`pdf` was put back"), "{}", ended.stderr);
+    assert_eq!(user.installed(), ["pdf"]);
 }
 
 #[test]
@@ -355,7 +436,93 @@ fn credentials_stay_with_the_host_that_they_are_for() {
     // A server that sends the command elsewhere does not get it.
     let elsewhere = user.add(&servers.url("elsewhere/x.zip"), &["--list", "--token-file", "token"]);
     assert!(elsewhere.with(2).stderr.contains("another host"));
-    assert!(servers.log().contains("GET /elsewhere/x.zip Bearer secret"), "{}", servers.log());
+    assert!(
+        servers.log().contains("GET /elsewhere/x.zip Basic dG9rZW46c2VjcmV0"),
+        "{}",
+        servers.log()
+    );
+}
+
+#[test]
+fn a_token_goes_to_one_server_of_a_lock_or_to_none() {
+    let (one, other) = (Servers::start(), Servers::start());
+    let user = User::new();
+    for (servers, name) in [(&one, "pdf"), (&other, "docx")] {
+        let (path, text) = (format!("{name}/SKILL.md"), document(name, "x"));
+        servers.file("files/x.zip", zipped(&[(path.as_str(), text.as_str())]));
+        user.add(&servers.url("files/x.zip"), &["--yes"]).with(0);
+    }
+    user.place.file("token", "secret\n");
+    let options = ["--allow-private", "--yes", "--token-file", "token"];
+    let lock = user.at("skills.lock").display().to_string();
+    for command in [&["update"][..], &["add", "--from-lock", lock.as_str()]] {
+        let refused = user.skills(&[command, &options[..]].concat()).with(2);
+        assert!(refused.stderr.contains("name the skill that it is for"), "{}", refused.stderr);
+    }
+    assert!(!format!("{}{}", one.log(), other.log()).contains("secret"));
+    user.skills(&[&["update", "pdf"][..], &options[..]].concat()).with(0);
+    assert!(one.log().contains("GET /files/x.zip Bearer secret"), "{}", one.log());
+    assert!(!other.log().contains("secret"), "{}", other.log());
+}
+
+#[test]
+fn users_and_passwords_of_urls_are_sent_as_such() {
+    let servers = Servers::start();
+    let text = document("pdf", "x");
+    servers.file("files/x.zip", zipped(&[("pdf/SKILL.md", text.as_str())]));
+    let with_user = |path: &str| servers.url(path).replace("http://", "http://token:secret@");
+    let user = User::new();
+    user.add(&with_user("token/files/x.zip"), &["--yes"]).with(0);
+    let archive = tarred(&[("package/SKILL.md", &document("docx", "x"))]);
+    let integrity = format!("sha512-{}", BASE64.encode(&Sha512::digest(&archive)));
+    servers.file("npm/tarballs/docx.tgz", &archive);
+    let tarball = servers.url("token/npm/tarballs/docx.tgz");
+    let package = json!({
+        "name": "docx", "dist-tags": {"latest": "1.0.0"},
+        "versions": {"1.0.0": {"dist": {"tarball": tarball, "integrity": integrity}}},
+    });
+    servers.file("npm/docx/document.json", package.to_string());
+    let registry = with_user("token/npm");
+    user.add("npm:docx", &["--npm-registry", &registry, "--yes"]).with(0);
+    assert_eq!(user.installed(), ["docx", "pdf"]);
+    assert!(!user.read("skills.lock").contains("secret"), "{}", user.read("skills.lock"));
+}
+
+#[test]
+fn secrets_in_the_query_of_an_address_are_neither_printed_nor_kept() {
+    let servers = Servers::start();
+    let text = document("pdf", "x");
+    servers.file("files/x.zip", zipped(&[("pdf/SKILL.md", text.as_str())]));
+    let user = User::new();
+    let signed = servers.url("files/x.zip?v=1&X-Amz-Signature=abc123");
+    let added = user.add(&signed, &["--yes"]).with(0);
+    assert!(!format!("{}{}", added.stdout, added.stderr).contains("abc123"), "{}", added.stderr);
+    assert!(added.stderr.contains("`update` needs the address again"), "{}", added.stderr);
+    let lock = user.read("skills.lock");
+    let source = format!("source = \"{}\"", servers.url("files/x.zip"));
+    assert!(lock.contains(&source), "{lock}");
+    // Another signature is no other source.
+    user.add(&signed.replace("abc123", "def456"), &["--yes"]).with(0);
+    // What is no secret is needed to find the source again, and is not printed either.
+    let plain = servers.url("files/x.zip?v=789");
+    let added = user.add(&plain, &["--yes", "--force"]).with(0);
+    assert!(!format!("{}{}", added.stdout, added.stderr).contains("v=789"), "{}", added.stdout);
+    assert!(user.read("skills.lock").contains("x.zip?v=789"), "{}", user.read("skills.lock"));
+}
+
+#[test]
+fn a_lock_says_which_of_several_skills_of_one_name_it_means() {
+    let user = User::new();
+    user.place.file("source/a/pdf/SKILL.md", document("pdf", "first"));
+    user.place.file("source/b/pdf/SKILL.md", document("pdf", "second"));
+    user.place.file("source/docx/SKILL.md", document("docx", "x"));
+    user.add("./source", &["--path", "b", "--yes"]).with(0);
+    user.add("./source", &["--skill", "docx", "--yes"]).with(0);
+    let lock = user.at("skills.lock").display().to_string();
+    let other = User::new();
+    other.skills(&["add", "--from-lock", &lock, "--yes"]).with(0);
+    assert_eq!(other.installed(), ["docx", "pdf"]);
+    assert_eq!(other.read("skills/pdf/SKILL.md"), document("pdf", "second"));
 }
 
 #[test]
@@ -461,7 +628,11 @@ fn archives_are_installed_by_path_and_url_and_hostile_ones_are_not() {
     servers.file("files/good.zip", &good);
     user.place.file("good.zip", &good);
     user.add(&servers.url("files/good.zip"), &["--path", "skills", "--yes"]).with(0);
-    let again = user.add("good.zip", &["--yes"]).with(0);
+    let elsewhere = user.add("good.zip", &["--yes"]).with(1);
+    let told = ["`pdf` comes from another source", "/files/good.zip -> /", "--force"];
+    assert!(contained(&elsewhere.stderr, told).is_empty(), "{}", elsewhere.stderr);
+    let again = user.add("good.zip", &["--yes", "--force"]).with(0);
+    assert!(again.stdout.contains("  source: http://localhost:"), "{}", again.stdout);
     assert!(again.stdout.contains("pin: pdf"), "the files are the same: {}", again.stdout);
     user.place.file("good.tar.gz", tarred(&[("docx/SKILL.md", &document("docx", "x"))]));
     user.add("./good.tar.gz", &["--yes"]).with(0);
@@ -482,7 +653,7 @@ fn archives_are_installed_by_path_and_url_and_hostile_ones_are_not() {
     // One that is not valid does not keep the others away.
     let two = zipped(&[("pdf/SKILL.md", &pdf), ("bad/SKILL.md", "no frontmatter")]);
     user.place.file("two.zip", two);
-    let some = user.add("two.zip", &["--all", "--yes", "--json"]).with(1).json();
+    let some = user.add("two.zip", &["--all", "--yes", "--json", "--force"]).with(1).json();
     assert_eq!(some["left_out"][0]["name"], "bad", "{some}");
     assert_eq!(some["skills"][0]["name"], "pdf");
 }

@@ -94,7 +94,8 @@ pub fn fetch(
     let mut tree = Tree::default();
     let mut notes = Vec::new();
     let reference = pinned.filter(|text| !text.is_empty()).or(source.reference.as_deref());
-    let credentials = web.credentials(source.credentials.as_ref());
+    let place = source.url().unwrap_or(npm_registry);
+    let credentials = web.credentials(source.credentials.as_ref(), place);
     let credentials = credentials.as_ref();
     let revision = match &source.kind {
         SourceKind::Git(url) => {
@@ -112,7 +113,7 @@ pub fn fetch(
         }
         SourceKind::Archive(url) => {
             let mut request = web::WebRequest::get(url.clone());
-            request.authorization = credentials.map(UrlCredentials::bearer);
+            request.authorization = credentials.map(UrlCredentials::of_header);
             let bytes = web.send(request, url)?.expect_ok()?.whole(MAX_ARCHIVE)?;
             archive::unpack(&bytes, &mut tree)?;
             format!("sha256:{}", Digest::of(&bytes))

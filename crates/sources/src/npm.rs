@@ -65,7 +65,7 @@ pub(crate) fn fetch(
     let mut url = registry.clone();
     url.path =
         format!("{}/{}", registry.plain_path().trim_end_matches('/'), package.replace('/', "%2f"));
-    let authorization = credentials.map(UrlCredentials::bearer);
+    let authorization = credentials.map(UrlCredentials::of_header);
     let request = WebRequest {
         headers: vec![("accept".to_owned(), SHORT.to_owned())],
         authorization: authorization.clone(),

@@ -1,7 +1,7 @@
 //! What a user types to name a source, and what a lock has of it.
 //!
-//! INVARIANT(no-secrets-in-names): what a source calls itself has no credentials, so it can be printed, logged and
-//! written into a lock.
+//! INVARIANT(no-secrets-in-names): what a source calls itself has no credentials, so it can be written into a lock.
+//! What is printed and logged has no queries either.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -96,11 +96,12 @@ impl SkillSource {
         hosted("github.com", text)
     }
 
-    /// The source without reference and path, as a lock has it.
+    /// The source without reference and path, as a lock has it: without a query that has a secret.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.kind {
             SourceKind::Git(url) => format!("git+{url}"),
+            SourceKind::Archive(url) if self.hides_query() => url.named(),
             SourceKind::Archive(url) => url.to_string(),
             SourceKind::Npm { package } => format!("npm:{package}"),
             SourceKind::Oci { registry, repository } => {
@@ -109,6 +110,12 @@ impl SkillSource {
             }
             SourceKind::File(path) | SourceKind::Folder(path) => path.display().to_string(),
         }
+    }
+
+    /// True if the name is not enough to get the source again, because the query of its URL has a secret.
+    #[must_use]
+    pub fn hides_query(&self) -> bool {
+        matches!(&self.kind, SourceKind::Archive(url) if url.has_secret_query())
     }
 
     /// The place that requests go to; `None` for files of this machine and packages of npm.
@@ -135,7 +142,10 @@ impl SkillSource {
 /// As people read it.
 impl fmt::Display for SkillSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.name();
+        let name = match &self.kind {
+            SourceKind::Archive(url) => url.named(),
+            _ => self.name(),
+        };
         f.write_str(&shown(name.strip_prefix("git+").unwrap_or(&name)))?;
         if !self.path.is_empty() {
             write!(f, ", folder {}", shown(&self.path))?;
@@ -418,5 +428,13 @@ mod tests {
             assert!(!all.contains("secret") && !all.contains("me:"), "{all}");
             assert!(source.credentials.is_some());
         }
+        let signed = SkillSource::parse("https://a.example/x.zip?v=1&X-Amz-Signature=abc").unwrap();
+        assert_eq!(signed.name(), "https://a.example/x.zip");
+        assert_eq!(signed.to_string(), "https://a.example/x.zip");
+        assert!(signed.hides_query());
+        let plain = SkillSource::parse("https://a.example/x.zip?v=1").unwrap();
+        assert_eq!(plain.name(), "https://a.example/x.zip?v=1");
+        assert_eq!(plain.to_string(), "https://a.example/x.zip");
+        assert!(!plain.hides_query());
     }
 }

@@ -87,12 +87,10 @@ impl WebRequest {
 }
 
 /// How the user lets sources be reached.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct WebOptions {
     /// Whether hosts that the user names may have private addresses.
     pub allows_private: bool,
-    /// The token for the source.
-    pub token: Option<UrlCredentials>,
 }
 
 /// The network as sources are reached over it. It blocks, so it belongs to no thread of an asynchronous program.
@@ -101,7 +99,8 @@ pub struct Web {
     runtime: Runtime,
     public: Egress,
     private: Option<Egress>,
-    token: Option<UrlCredentials>,
+    /// The user's token, and the one origin that gets it.
+    token: Option<(String, UrlCredentials)>,
     left: Cell<u64>,
     deadline: Instant,
 }
@@ -129,15 +128,25 @@ impl Web {
             public: Egress::new(public, resolver())?,
             private: private.map(|config| Egress::new(config, resolver())).transpose()?,
             runtime,
-            token: options.token,
+            token: None,
             left: Cell::new(MAX_RECEIVED),
             deadline: Instant::now().checked_add(PATIENCE).unwrap_or_else(Instant::now),
         })
     }
 
-    /// The credentials for a source: those in its URL, else the user's token.
-    pub(crate) fn credentials(&self, of_url: Option<&UrlCredentials>) -> Option<UrlCredentials> {
-        of_url.or(self.token.as_ref()).cloned()
+    /// Lets the server of `place` have the user's token, and no other one.
+    pub fn bind_token(&mut self, place: &WebUrl, token: UrlCredentials) {
+        self.token = Some((place.origin(), token));
+    }
+
+    /// The credentials for a source at `place`: those in its URL, else the user's token if it is for that server.
+    pub(crate) fn credentials(
+        &self,
+        of_url: Option<&UrlCredentials>,
+        place: &WebUrl,
+    ) -> Option<UrlCredentials> {
+        let token = self.token.as_ref().filter(|(origin, _)| *origin == place.origin());
+        of_url.or(token.map(|(_, token)| token)).cloned()
     }
 
     /// Sends a request and waits for the head of its answer. `named` is a URL whose host the user named.

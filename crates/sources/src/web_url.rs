@@ -7,9 +7,16 @@ use crate::error::{SourceError, shown};
 /// A user and a password or token. `Debug` shows neither.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UrlCredentials {
-    user: String,
+    /// `None` for a token that is enough alone.
+    user: Option<String>,
     secret: String,
 }
+
+/// The user of a token that is enough alone: GitHub, GitLab and Gitea take one as the password of any user.
+const ANY_USER: &str = "x-access-token";
+
+/// What a name of a parameter has in it if its value is a secret. `sig` is in `signature`, too.
+const SECRET_WORDS: [&str; 7] = ["token", "sig", "key", "secret", "credential", "password", "auth"];
 
 impl UrlCredentials {
     /// Those of a token: `USER:SECRET`, or a token that is enough alone.
@@ -17,14 +24,13 @@ impl UrlCredentials {
     pub fn of_token(token: &str) -> Self {
         let token = token.trim();
         match token.split_once(':') {
-            Some((user, secret)) => Self { user: user.to_owned(), secret: secret.to_owned() },
-            // GitHub, GitLab and Gitea take a token as the password of any user.
-            None => Self { user: "x-access-token".to_owned(), secret: token.to_owned() },
+            Some((user, secret)) => Self { user: Some(user.to_owned()), secret: secret.to_owned() },
+            None => Self { user: None, secret: token.to_owned() },
         }
     }
 
     pub(crate) fn basic(&self) -> String {
-        let pair = format!("{}:{}", self.user, self.secret);
+        let pair = format!("{}:{}", self.user.as_deref().unwrap_or(ANY_USER), self.secret);
         format!("Basic {}", data_encoding::BASE64.encode(pair.as_bytes()))
     }
 
@@ -32,11 +38,18 @@ impl UrlCredentials {
         format!("Bearer {}", self.secret)
     }
 
+    /// For servers that ask for nothing themselves: `Basic` if a user was named, else `Bearer`.
+    pub(crate) fn of_header(&self) -> String {
+        if self.user.is_some() { self.basic() } else { self.bearer() }
+    }
+
     /// False for what no header can carry.
     #[must_use]
     pub fn is_sendable(&self) -> bool {
         let is_plain = |text: &str| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
-        is_plain(&self.user) && is_plain(&self.secret) && !self.secret.is_empty()
+        is_plain(self.user.as_deref().unwrap_or_default())
+            && is_plain(&self.secret)
+            && !self.secret.is_empty()
     }
 }
 
@@ -118,7 +131,8 @@ impl WebUrl {
     }
 
     /// The scheme and the authority.
-    pub(crate) fn origin(&self) -> String {
+    #[must_use]
+    pub fn origin(&self) -> String {
         let scheme = if self.is_encrypted { "https" } else { "http" };
         format!("{scheme}://{}", self.authority)
     }
@@ -129,8 +143,19 @@ impl WebUrl {
     }
 
     /// The URL without its query, which may hold a signature.
-    pub(crate) fn named(&self) -> String {
+    #[must_use]
+    pub fn named(&self) -> String {
         format!("{}{}", self.origin(), self.plain_path())
+    }
+
+    /// True if a parameter in the query is a secret by its name.
+    pub(crate) fn has_secret_query(&self) -> bool {
+        let query = self.path.split_once('?').map_or("", |(_, query)| query);
+        query.split(['&', ';']).any(|parameter| {
+            let name = parameter.split('=').next().unwrap_or_default();
+            let name = percent_decoded(name).to_ascii_lowercase();
+            name.starts_with("x-amz-") || SECRET_WORDS.iter().any(|word| name.contains(word))
+        })
     }
 
     /// The URL that a redirect from this one leads to.
@@ -156,8 +181,12 @@ impl fmt::Display for WebUrl {
 }
 
 fn credentials_in(user: &str) -> UrlCredentials {
-    let (user, secret) = user.split_once(':').unwrap_or(("x-access-token", user));
-    UrlCredentials { user: percent_decoded(user), secret: percent_decoded(secret) }
+    match user.split_once(':') {
+        Some((user, secret)) => {
+            UrlCredentials { user: Some(percent_decoded(user)), secret: percent_decoded(secret) }
+        }
+        None => UrlCredentials { user: None, secret: percent_decoded(user) },
+    }
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -187,9 +216,27 @@ mod tests {
         assert_eq!(url.to_string(), "https://git.example:8443/a/b.git");
         let found = found.unwrap();
         assert_eq!(found.basic(), "Basic bWU6cEBzcw==");
+        assert_eq!(found.of_header(), found.basic());
+        assert_eq!(UrlCredentials::of_token("abc").of_header(), "Bearer abc");
         assert_eq!(format!("{found:?}"), "UrlCredentials(..)");
         let (_, alone) = WebUrl::parse("https://ghp_abc@github.com/a/b").unwrap();
         assert_eq!(alone, Some(UrlCredentials::of_token("ghp_abc\n")));
+    }
+
+    #[test]
+    fn secrets_in_a_query_are_known_by_their_names() {
+        for (path, is_secret) in [
+            ("x.zip", false),
+            ("x.zip?s=1&v=token", false),
+            ("x.zip?v=1&X-Amz-Date=2", true),
+            ("x.zip?private_TOKEN=1", true),
+            ("x.zip?v=1;sig=2", true),
+            ("x.zip?%74oken=1", true),
+            ("token/x.zip", false),
+        ] {
+            let (url, _) = WebUrl::parse(&format!("https://a.example/{path}")).unwrap();
+            assert_eq!(url.has_secret_query(), is_secret, "{path}");
+        }
     }
 
     #[test]

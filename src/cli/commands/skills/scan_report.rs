@@ -20,17 +20,18 @@ pub(crate) fn is_denied(scan: &SkillScan, deny: Option<DeniedLevel>) -> bool {
     scan.worst().is_some_and(|worst| worst >= least)
 }
 
-/// Prints the dangers and warnings, one by one.
-pub(crate) fn report_worst(scan: &SkillScan) {
-    for finding in scan.findings.iter().filter(|one| one.level > ScanLevel::Info) {
-        print_line(&line_of(finding));
-        print_line(&format!("           {}", finding.excerpt));
-    }
+/// The dangers and warnings, one by one.
+pub(crate) fn worst_lines(scan: &SkillScan) -> Vec<String> {
+    let worst = scan.findings.iter().filter(|one| one.level > ScanLevel::Info);
+    let lines = worst.flat_map(|one| [line_of(one), format!("           {}", one.excerpt)]);
+    lines.collect()
 }
 
 /// Prints the findings: dangers and warnings one by one, the rest in a line for each rule.
 pub(crate) fn report_scan(scan: &SkillScan) {
-    report_worst(scan);
+    for line in worst_lines(scan) {
+        print_line(&line);
+    }
     for (rule, named) in informed(scan) {
         let more = named.len().saturating_sub(MAX_NAMED);
         let shown = named.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");

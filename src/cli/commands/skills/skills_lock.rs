@@ -3,6 +3,7 @@
 //! Bundled skills are not part of it: they are part of the program.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -78,6 +79,15 @@ pub(super) struct LockedOrigin {
     pub(super) granted_secrets: Vec<String>,
 }
 
+impl LockedOrigin {
+    /// The source as it is printed: a query is for the server alone.
+    pub(super) fn place(&self) -> String {
+        let is_url = self.source.contains("://");
+        let plain = self.source.split('?').next().filter(|_| is_url);
+        plain.unwrap_or(&self.source).to_owned()
+    }
+}
+
 /// The skills that a command may use.
 #[derive(Debug)]
 pub(crate) struct SkillsLock {
@@ -100,8 +110,10 @@ pub(crate) fn lock_skills(config: &Config, path: &Path, as_json: bool) -> Result
              skill"
         ))
     })?;
+    let held = hold(path)?;
     let skills = with_origins(skills, path);
     let lock = write_lock(path, skills)?;
+    drop(held);
     if as_json {
         print_json(&lock);
     } else {
@@ -124,7 +136,7 @@ fn with_origins(
             Some(skill) => skill.origin = Some(origin),
             None => note(&format!(
                 "`{name}` is not served, so it is no longer in the lock; it came from {}",
-                shown(&origin.source)
+                shown(&origin.place())
             )),
         }
     }
@@ -149,12 +161,33 @@ pub(super) fn read_entries(path: &Path) -> Result<BTreeMap<SkillName, LockedSkil
     }
 }
 
-/// Writes the lock at `path`, sorted.
-pub(super) fn write_entries(
+/// Changes the entry of one skill in the lock at `path`, as it is now: commands for other folders of skills write it,
+/// too. Returns all entries.
+pub(super) fn change_entry(
     path: &Path,
-    skills: &BTreeMap<SkillName, LockedSkill>,
-) -> Result<(), Failed> {
-    write_lock(path, skills.clone()).map(drop)
+    name: &SkillName,
+    entry: Option<LockedSkill>,
+) -> Result<BTreeMap<SkillName, LockedSkill>, Failed> {
+    let _held = hold(path)?;
+    let mut skills = read_entries(path)?;
+    skills.remove(name);
+    skills.extend(entry.map(|entry| (name.clone(), entry)));
+    write_lock(path, skills.clone())?;
+    Ok(skills)
+}
+
+/// Waits until no other command changes the lock at `path`. It cannot be held itself, because each change puts another
+/// file in its place.
+fn hold(path: &Path) -> Result<File, Failed> {
+    let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".lock");
+    let place = path.with_file_name(name);
+    let held = File::options().create(true).truncate(false).write(true).open(place);
+    let held = held.map_err(|fault| named(&fault))?;
+    held.lock().map_err(|fault| named(&fault))?;
+    Ok(held)
 }
 
 /// The skills of a text that may be a lock of Wardian.
@@ -278,6 +311,30 @@ fn parse(text: &str) -> Result<BTreeMap<SkillName, LockedSkill>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_of_several_commands_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("skills.lock");
+        let names: Vec<SkillName> =
+            ["a", "b", "c", "d"].iter().map(|name| SkillName::parse(name).unwrap()).collect();
+        let entry = |name: &SkillName| LockedSkill {
+            name: name.clone(),
+            version: SkillVersion::parse("1.0.0").unwrap(),
+            digest: Digest::of(b""),
+            origin: None,
+        };
+        let (at, made) = (&path, &entry);
+        std::thread::scope(|scope| {
+            for name in &names {
+                scope.spawn(move || change_entry(at, name, Some(made(name))).unwrap());
+            }
+        });
+        assert_eq!(read_entries(&path).unwrap().into_keys().collect::<Vec<_>>(), names);
+        let left = change_entry(&path, &names[1], None).unwrap();
+        assert_eq!(left.len(), 3);
+        assert_eq!(read_entries(&path).unwrap(), left);
+    }
 
     #[test]
     fn what_is_wrong_with_a_lock_is_told_in_a_line() {

@@ -43,6 +43,8 @@ struct Wanted {
     order: SourceOrder,
     /// Its name, or all of the order's.
     name: Option<String>,
+    /// Its folder, where a lock has it.
+    folder: Option<String>,
     /// The digest that it must have.
     digest: Option<Digest>,
     grants: Grants,
@@ -54,7 +56,11 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
     let mut left_out = Vec::new();
     let wanted = match (&args.source, &args.from_lock) {
         (Some(source), _) => of_source_text(source, args, &mut reach)?,
-        (None, Some(lock)) => of_lock(lock, args, &mut left_out)?,
+        (None, Some(lock)) => {
+            let wanted = of_lock(lock, args, &mut left_out)?;
+            reach.bind_token(&wanted.iter().map(|one| &one.order).collect::<Vec<_>>())?;
+            wanted
+        }
         (None, None) => return Err(Failed::usage("name a source")),
     };
     if args.list {
@@ -82,9 +88,7 @@ fn finish(
     left_out: &[LeftOut],
     args: &AddArgs,
 ) -> Result<Exit, Failed> {
-    if !args.json {
-        show(&items);
-    }
+    show(&items, args.json, args.yes);
     tell_notes(&items);
     let changes = items.iter().filter(|item| item.shown.step != SkillStep::Nothing).count();
     if changes > 0 {
@@ -129,10 +133,12 @@ fn of_source_text(text: &str, args: &AddArgs, reach: &mut Reach) -> Result<Vec<W
         source = source.below(path).map_err(of_source)?;
     }
     let order = SourceOrder { source: absolute(source)?, pinned: String::new(), registry: None };
+    reach.bind_token(&[&order])?;
     let grants = Grants { network: args.grant_network.clone(), secrets: args.grant_secret.clone() };
     let wanted = |name: Option<String>| Wanted {
         order: order.clone(),
         name,
+        folder: None,
         digest: None,
         grants: grants.clone(),
     };
@@ -194,7 +200,7 @@ fn of_lock(
                         registry: None,
                     };
                     let (name, grants) = (Some(listed.name), Grants::default());
-                    found.push(Wanted { order, name, digest: None, grants });
+                    found.push(Wanted { order, name, folder: None, digest: None, grants });
                     continue;
                 }
                 Err(why) => why.to_string(),
@@ -230,10 +236,11 @@ fn of_entries(
             left_out.push(LeftOut { name, why: "the lock has no source of it".to_owned() });
             continue;
         };
-        let LockedOrigin { granted_network, granted_secrets, .. } = origin.clone();
+        let LockedOrigin { granted_network, granted_secrets, folder, .. } = origin.clone();
         found.push(Wanted {
             order: order_of(origin, entries, Revision::Locked)?,
             name: Some(name),
+            folder: Some(folder),
             digest: Some(entry.digest),
             grants: Grants { network: granted_network, secrets: granted_secrets },
         });
@@ -250,6 +257,22 @@ fn read_lock(path: &Path) -> Result<String, Failed> {
     Ok(text)
 }
 
+/// The skills of a source that are wanted.
+fn chosen_of<'s, 't>(skills: &'s [FoundSkill<'t>], wanted: &Wanted) -> Vec<&'s FoundSkill<'t>> {
+    let Some(name) = &wanted.name else { return skills.iter().collect() };
+    let is_named = |skill: &FoundSkill<'_>| {
+        name_of(skill) == *name || skill.folder.rsplit('/').next() == Some(name.as_str())
+    };
+    let is_there = |skill: &FoundSkill<'_>| wanted.folder.as_ref() == Some(&skill.folder);
+    // A source can have one name in several folders; a lock says which.
+    let there = skills.iter().filter(|skill| is_there(skill) && is_named(skill));
+    let there: Vec<&FoundSkill<'_>> = there.collect();
+    if there.is_empty() {
+        return skills.iter().filter(|skill| is_named(skill)).collect();
+    }
+    there
+}
+
 /// A skill that is staged, or left out.
 type Staged = Result<SkillCandidate, LeftOut>;
 
@@ -263,11 +286,7 @@ fn gather(
     let at = reach.fetch(&wanted.order)?;
     let fetched = reach.fetched(at)?;
     let skills = fetched.skills().map_err(of_source)?;
-    let is_it = |skill: &FoundSkill<'_>| match &wanted.name {
-        None => true,
-        Some(name) => name_of(skill) == *name || skill.folder.rsplit('/').next() == Some(name),
-    };
-    let chosen: Vec<&FoundSkill<'_>> = skills.iter().filter(|skill| is_it(skill)).collect();
+    let chosen = chosen_of(&skills, wanted);
     if chosen.is_empty() {
         let Some(name) = &wanted.name else { return Err(Failed::usage(no_skills(&wanted.order))) };
         return Err(Failed::usage(format!(

@@ -9,6 +9,8 @@ use crate::assembly::is_bundled;
 use crate::cli::commands::skills::skills_lock::LockedOrigin;
 use crate::cli::commands::skills::sources::files::{FileDigests, files_now};
 use crate::cli::failed::Failed;
+use wardian_formats::skill::document::MAX_FRONTMATTER;
+use wardian_formats::skill::manifest::MAX_MANIFEST;
 use wardian_formats::skill::path::is_left_out;
 use wardian_formats::skill::{DOCUMENT_FILE, MANIFEST_FILE};
 use wardian_skills::registry::check_folder;
@@ -38,16 +40,19 @@ impl SkillCandidate {
 
 /// The name that a skill gives itself, before it is checked: that of its manifest, of its document, or of its folder.
 pub(super) fn name_of(found: &FoundSkill<'_>) -> String {
-    let text = |wanted: &str| {
+    let content = |wanted: &str| {
         let file = found.files.iter().find(|(path, _)| *path == wanted);
-        file.and_then(|(_, content)| std::str::from_utf8(content).ok())
+        file.map(|(_, content)| *content)
     };
-    let of_manifest = text(MANIFEST_FILE).and_then(|text| {
-        let table: toml::Table = toml::from_str(text).ok()?;
+    let manifest = content(MANIFEST_FILE).filter(|content| content.len() <= MAX_MANIFEST);
+    let of_manifest = manifest.and_then(|content| {
+        let table: toml::Table = toml::from_str(std::str::from_utf8(content).ok()?).ok()?;
         table.get("name")?.as_str().map(str::to_owned)
     });
     let of_document = || {
-        let text = text(DOCUMENT_FILE)?;
+        let content = content(DOCUMENT_FILE)?;
+        let head = content.get(..MAX_FRONTMATTER).unwrap_or(content);
+        let text = String::from_utf8_lossy(head);
         let mut lines = text.trim_start_matches('\u{feff}').lines().skip(1);
         let line = lines.find_map(|line| line.strip_prefix("name:"))?;
         let name = line.split(" #").next().unwrap_or_default();
@@ -187,6 +192,11 @@ mod tests {
         let manifest = ("skill.toml", "name = \"acme.pdf\"");
         assert_eq!(name_of(&found("a/b", &[document, manifest])), "acme.pdf");
         assert_eq!(name_of(&found("a/b", &[("SKILL.md", "x")])), "b");
+        // What no server would read is not parsed.
+        let long = format!("name = \"long\"\n#{}", "x".repeat(MAX_MANIFEST));
+        assert_eq!(name_of(&found("a/b", &[document, ("skill.toml", long.as_str())])), "pdf");
+        let long = format!("---\n#{}\nname: long\n---\n", "x".repeat(MAX_FRONTMATTER));
+        assert_eq!(name_of(&found("a/b", &[("SKILL.md", long.as_str())])), "b");
     }
 
     #[test]

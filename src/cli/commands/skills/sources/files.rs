@@ -98,6 +98,13 @@ pub(super) fn files_now(folder: &Path) -> Result<FileDigests, Failed> {
     Ok(found)
 }
 
+/// A link in the place of a folder, by where it leads. It is itself what an exchange moves.
+pub(super) fn link_at(path: &Path) -> Option<FileDigests> {
+    let leads_to = fs::read_link(path).ok()?;
+    let digest = Digest::of(leads_to.as_os_str().as_encoded_bytes());
+    Some(FileDigests::from([("(a link)".to_owned(), digest)]))
+}
+
 fn digest_of(path: &Path) -> Result<Digest, Failed> {
     let named = |fault: &std::io::Error| Failed::named(path.display(), fault);
     let mut bytes = Vec::new();

@@ -6,13 +6,21 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::cli::commands::skills::skills_lock::{LockedSkill, read_entries, write_entries};
+use crate::cli::commands::skills::skills_lock::{LockedSkill, change_entry, read_entries};
+use crate::cli::commands::skills::sources::files::{files_now, installed};
 use crate::cli::failed::Failed;
+use crate::cli::terminal::output::note;
 use wardian_config::Config;
 use wardian_vocabulary::ids::SkillName;
 
 /// The name of the lock.
 const LOCK: &str = "skills.lock";
+
+/// How the hidden folders of commands begin.
+const STAGING: &str = ".adding-";
+
+/// How the name of a folder begins that is set aside there for a moment. No name of a skill does.
+pub(super) const ASIDE: &str = ".before-";
 
 /// A folder of skills that no other command changes meanwhile.
 #[derive(Debug)]
@@ -43,6 +51,7 @@ impl InstallPlace {
             }
             Err(TryLockError::Error(fault)) => return Err(named(&fault)),
         }
+        clear_interrupted(&dir)?;
         let lock = dir.parent().unwrap_or(&dir).join(LOCK);
         let entries = read_entries(&lock)?;
         Ok(Self { dir, lock, entries, _held: held })
@@ -58,13 +67,15 @@ impl InstallPlace {
 
     /// A hidden folder on the same file system, which no server reads and which goes with the command.
     pub(super) fn staging(&self) -> Result<TempDir, Failed> {
-        let made = tempfile::Builder::new().prefix(".adding-").tempdir_in(&self.dir);
+        let made = tempfile::Builder::new().prefix(STAGING).tempdir_in(&self.dir);
         made.map_err(|fault| Failed::named(self.dir.display(), &fault))
     }
 
-    /// Writes the lock with these entries.
-    pub(super) fn write(&mut self) -> Result<(), Failed> {
-        write_entries(&self.lock, &self.entries)
+    /// Writes the entry of a skill into the lock, or takes it out. Entries of others stay as they are now.
+    pub(super) fn write(&mut self, name: &SkillName) -> Result<(), Failed> {
+        let entry = self.entries.get(name).cloned();
+        self.entries = change_entry(&self.lock, name, entry)?;
+        Ok(())
     }
 
     /// The names of skills that were added, of those that the user names; all if he names none.
@@ -86,5 +97,88 @@ impl InstallPlace {
             found.push(name);
         }
         Ok(found)
+    }
+}
+
+/// Removes what interrupted commands have left. The folder of skills is held, so none of them is still at work.
+fn clear_interrupted(dir: &Path) -> Result<(), Failed> {
+    for left in folders_in(dir)? {
+        let name = left.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with(STAGING) {
+            put_back(dir, &left)?;
+            fs::remove_dir_all(&left).map_err(|fault| Failed::named(left.display(), &fault))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts skills back that a command had taken out of their places when it ended. Downloads are not put there: nobody may
+/// have agreed to them.
+fn put_back(dir: &Path, left: &Path) -> Result<(), Failed> {
+    // Sorted, so what was set aside comes before what should have taken its place.
+    for folder in folders_in(left)? {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let set_aside = name.strip_prefix(ASIDE);
+        let Ok(name) = SkillName::parse(set_aside.unwrap_or(&name)) else { continue };
+        let target = dir.join(name.as_str());
+        let is_installed = || {
+            let record = installed(dir, &name);
+            record.is_some_and(|record| files_now(&folder).is_ok_and(|files| files == record))
+        };
+        let is_missing = target.symlink_metadata().is_err();
+        if is_missing && (set_aside.is_some() || is_installed()) {
+            fs::rename(&folder, &target)
+                .map_err(|fault| Failed::named(target.display(), &fault))?;
+            note(&format!("note: `{name}` was put back: a command was interrupted"));
+        }
+    }
+    Ok(())
+}
+
+/// The folders in a folder, sorted. Links are none.
+fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let named = |fault: &std::io::Error| Failed::named(folder.display(), fault);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|fault| named(&fault))? {
+        let entry = entry.map_err(|fault| named(&fault))?;
+        if entry.file_type().map_err(|fault| named(&fault))?.is_dir() {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::commands::skills::sources::files::keep;
+
+    #[test]
+    fn what_interrupted_commands_left_is_put_back_or_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        let write = |path: &str, text: &str| {
+            fs::create_dir_all(at(path)).unwrap();
+            fs::write(at(path).join("SKILL.md"), text).unwrap();
+        };
+        let read = |path: &str| fs::read_to_string(at(path).join("SKILL.md")).unwrap();
+        for name in ["pdf", "docx", "new"] {
+            write(name, "installed");
+            let name = SkillName::parse(name).unwrap();
+            keep(folder.path(), &name, files_now(&at(name.as_str())).unwrap()).unwrap();
+        }
+        // One was taken out, one was being exchanged, one was downloaded again after the user had removed it.
+        fs::create_dir_all(at(".adding-1")).unwrap();
+        fs::rename(at("pdf"), at(".adding-1/pdf")).unwrap();
+        fs::rename(at("docx"), at(".adding-1/.before-docx")).unwrap();
+        write(".adding-1/docx", "download");
+        fs::remove_dir_all(at("new")).unwrap();
+        write(".adding-2/new", "download");
+        clear_interrupted(folder.path()).unwrap();
+        assert_eq!((read("pdf").as_str(), read("docx").as_str()), ("installed", "installed"));
+        for path in [".adding-1", ".adding-2", "new"] {
+            assert!(at(path).symlink_metadata().is_err(), "{path}");
+        }
     }
 }

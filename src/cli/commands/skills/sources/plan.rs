@@ -11,13 +11,14 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::Serialize;
 
-use crate::cli::commands::skills::scan_report::report_worst;
-use crate::cli::commands::skills::skills_lock::LockedSkill;
+use crate::cli::commands::skills::scan_report::worst_lines;
+use crate::cli::commands::skills::skills_lock::{LockedOrigin, LockedSkill};
 use crate::cli::commands::skills::sources::candidate::SkillCandidate;
 use crate::cli::commands::skills::sources::files::{
-    FileChanges, FileDigests, files_now, installed, keep,
+    FileChanges, FileDigests, files_now, installed, keep, link_at,
 };
-use crate::cli::commands::skills::sources::place::InstallPlace;
+use crate::cli::commands::skills::sources::place::{ASIDE, InstallPlace};
+use crate::cli::commands::skills::sources::reach::is_same_source;
 use crate::cli::commands::skills::sources::wants::Wants;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_line, shown};
@@ -63,6 +64,9 @@ pub(super) struct PlannedSkill {
 #[derive(Debug, Serialize)]
 pub(super) struct SkillChanges {
     version: String,
+    /// The earlier source and this one, if they differ.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source: Option<String>,
     files: FileChanges,
     permissions: Vec<String>,
 }
@@ -72,6 +76,8 @@ pub(super) struct SkillChanges {
 pub(super) struct Item {
     pub(super) candidate: SkillCandidate,
     pub(super) shown: PlannedSkill,
+    /// The files that it takes the place of, as they were when the plan was made; `None` if there was nothing.
+    replaced: Option<FileDigests>,
 }
 
 /// Compares a candidate with what is installed. Refuses to overwrite what is not from a source, or was changed.
@@ -83,20 +89,24 @@ pub(super) fn compare(
     let name = candidate.name().clone();
     let folder = place.folder(&name);
     let wants = Wants::of(&candidate.snapshot);
+    let mut replaced = None;
     let (step, changes) = match folder.symlink_metadata() {
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => (SkillStep::Install, None),
         Err(fault) => return Err(Failed::named(folder.display(), &fault)),
         Ok(_) => {
             if !is_forced {
                 check_replaceable(place, &name)?;
+                check_source(place, &candidate)?;
             }
             let now = files_now(&folder)?;
             let before = check_folder(&folder).ok().and_then(|check| check.snapshot);
             let changes = SkillChanges {
                 version: before.as_ref().map(|old| old.version().to_string()).unwrap_or_default(),
+                source: other_source(place, &candidate),
                 files: FileChanges::between(&now, &candidate.files),
                 permissions: before.map_or_else(Vec::new, |old| wants.changes(&Wants::of(&old))),
             };
+            replaced = Some(link_at(&folder).unwrap_or(now));
             let is_pinned =
                 place.entries.get(&name).is_some_and(|entry| *entry == locked(&candidate));
             let step = match (changes.files.are_none(), is_pinned) {
@@ -113,7 +123,7 @@ pub(super) fn compare(
         version: candidate.snapshot.version().to_string(),
         digest: candidate.snapshot.digest().to_string(),
         step,
-        source: origin.source.clone(),
+        source: origin.place(),
         reference: origin.reference.clone(),
         revision: origin.revision.clone(),
         folder: origin.folder.clone(),
@@ -121,7 +131,7 @@ pub(super) fn compare(
         changes,
         scan: take(&mut candidate.scan),
     };
-    Ok(Item { candidate, shown })
+    Ok(Item { candidate, shown, replaced })
 }
 
 /// Refuses a folder that was changed, or that no source is known for.
@@ -141,6 +151,33 @@ pub(super) fn check_replaceable(place: &InstallPlace, name: &SkillName) -> Resul
         "`{name}` was changed here: {}; `--force` discards that",
         listed(&changes).join(", ")
     )))
+}
+
+/// Refuses a skill that takes the place of one from another source.
+fn check_source(place: &InstallPlace, candidate: &SkillCandidate) -> Result<(), Failed> {
+    match other_source(place, candidate) {
+        None => Ok(()),
+        Some(sources) => Err(Failed::refused(format!(
+            "`{}` comes from another source (source: {}): `--force` replaces it",
+            candidate.name(),
+            shown(&sources)
+        ))),
+    }
+}
+
+/// The source of an installed skill and that of a candidate, if they differ.
+fn other_source(place: &InstallPlace, candidate: &SkillCandidate) -> Option<String> {
+    let before = place.entries.get(candidate.name())?.origin.as_ref()?;
+    if is_same_source(before, &candidate.origin) {
+        return None;
+    }
+    let told = |origin: &LockedOrigin| match &origin.registry {
+        Some(registry) => format!("{} of {registry}", origin.place()),
+        None => origin.place(),
+    };
+    let (before, after) = (told(before), told(&candidate.origin));
+    let more = if before == after { " with another query" } else { "" };
+    Some(format!("{before} -> {after}{more}"))
 }
 
 /// What was changed in the folder of an installed skill.
@@ -181,38 +218,48 @@ pub(super) fn tell_notes(items: &[Item]) {
     }
 }
 
-/// Shows a plan to people.
-pub(super) fn show(items: &[Item]) {
-    for Item { shown: one, .. } in items {
-        let what = match one.step {
-            SkillStep::Install => "install",
-            SkillStep::Replace => "replace",
-            SkillStep::Pin => "pin",
-            SkillStep::Nothing => "as installed",
-        };
-        let revision =
-            if one.revision.is_empty() { String::new() } else { format!(" at {}", one.revision) };
-        let place = format!("{}{revision}", one.source);
-        print_line(&format!("{what}: {} {} from {}", one.name, one.version, shown(&place)));
-        if one.step == SkillStep::Nothing {
-            continue;
-        }
-        for line in one.wants.lines() {
-            print_line(&format!("  {}", shown(&line)));
-        }
-        if let Some(changes) = &one.changes {
-            if changes.version != one.version && !changes.version.is_empty() {
-                print_line(&format!("  version: {} -> {}", changes.version, one.version));
-            }
-            for line in changes.permissions.iter().take(MAX_SHOWN) {
-                print_line(&format!("  {}", shown(line)));
-            }
-            for line in listed(&changes.files.lines()) {
-                print_line(&format!("  {line}"));
-            }
-        }
-        report_worst(&one.scan);
+/// Shows a plan to people. Where programs read the outcome, whoever is asked sees it on standard error.
+pub(super) fn show(items: &[Item], as_json: bool, is_agreed: bool) {
+    let is_asked = !is_agreed && stdin().is_terminal();
+    if as_json && !is_asked {
+        return;
     }
+    for line in items.iter().flat_map(|item| lines_of(&item.shown)) {
+        if as_json {
+            note(&line);
+        } else {
+            print_line(&line);
+        }
+    }
+}
+
+/// One skill of a plan as people read it.
+fn lines_of(one: &PlannedSkill) -> Vec<String> {
+    let what = match one.step {
+        SkillStep::Install => "install",
+        SkillStep::Replace => "replace",
+        SkillStep::Pin => "pin",
+        SkillStep::Nothing => "as installed",
+    };
+    let revision =
+        if one.revision.is_empty() { String::new() } else { format!(" at {}", one.revision) };
+    let place = format!("{}{revision}", one.source);
+    let mut lines = vec![format!("{what}: {} {} from {}", one.name, one.version, shown(&place))];
+    if one.step == SkillStep::Nothing {
+        return lines;
+    }
+    lines.extend(one.wants.lines().iter().map(|line| format!("  {}", shown(line))));
+    if let Some(changes) = &one.changes {
+        if changes.version != one.version && !changes.version.is_empty() {
+            lines.push(format!("  version: {} -> {}", changes.version, one.version));
+        }
+        lines.extend(changes.source.iter().map(|line| format!("  source: {}", shown(line))));
+        lines.extend(changes.permissions.iter().map(|line| format!("  {}", shown(line))));
+        let files = listed(&changes.files.lines());
+        lines.extend(files.iter().map(|line| format!("  {line}")));
+    }
+    lines.extend(worst_lines(&one.scan));
+    lines
 }
 
 /// Asks whether a plan is to be done. Without a terminal there is nobody to ask.
@@ -240,44 +287,90 @@ pub(super) fn carry_out(
     items: Vec<Item>,
 ) -> Result<Vec<PlannedSkill>, Failed> {
     let mut done = Vec::new();
-    for Item { candidate, shown } in items {
+    for Item { candidate, shown, replaced } in items {
         match shown.step {
             SkillStep::Nothing => {}
             SkillStep::Pin => {
                 place.entries.insert(candidate.name().clone(), locked(&candidate));
-                place.write()?;
+                place.write(candidate.name())?;
                 keep(&place.dir, candidate.name(), candidate.files.clone())?;
             }
-            SkillStep::Install | SkillStep::Replace => put(place, &candidate)?,
+            SkillStep::Install | SkillStep::Replace => {
+                put(place, &candidate, replaced.as_ref())
+                    .inspect_err(|_failed| tell_done(&done))?;
+            }
         }
         done.push(shown);
     }
     Ok(done)
 }
 
-/// Moves a candidate to its place, and writes the lock.
-fn put(place: &mut InstallPlace, candidate: &SkillCandidate) -> Result<(), Failed> {
+/// Tells what was done before a plan failed.
+fn tell_done(done: &[PlannedSkill]) {
+    for one in done.iter().filter(|one| one.step != SkillStep::Nothing) {
+        note(&format!("note: `{}` {} was installed before that", one.name, one.version));
+    }
+}
+
+/// Moves a candidate to its place, and writes the lock. What has become of the place since the plan was made is not
+/// replaced: nobody has agreed to that.
+fn put(
+    place: &mut InstallPlace,
+    candidate: &SkillCandidate,
+    replaced: Option<&FileDigests>,
+) -> Result<(), Failed> {
     let name = candidate.name().clone();
     let target = place.folder(&name);
-    let before = place.entries.get(&name).cloned();
-    let files: FileDigests = candidate.files.clone();
     let is_new = exchange(&candidate.staged, &target)?;
+    if let Err(failed) = check_replaced(candidate, is_new, replaced) {
+        take_back(candidate, &target, is_new)?;
+        return Err(failed);
+    }
+    let before = place.entries.get(&name).cloned();
     place.entries.insert(name.clone(), locked(candidate));
-    let written = place.write().and_then(|()| keep(&place.dir, &name, files));
+    let files: FileDigests = candidate.files.clone();
+    let written = place.write(&name).and_then(|()| keep(&place.dir, &name, files));
     if let Err(failed) = written {
-        let back = if is_new {
-            fs::rename(&target, &candidate.staged).map_err(|fault| Failed::ours(&fault))
-        } else {
-            exchange(&candidate.staged, &target).map(drop)
-        };
+        let back = take_back(candidate, &target, is_new);
         match before {
-            Some(before) => drop(place.entries.insert(name, before)),
+            Some(before) => drop(place.entries.insert(name.clone(), before)),
             None => drop(place.entries.remove(&name)),
         }
-        back.and_then(|()| place.write())?;
+        back.and_then(|()| place.write(&name))?;
         return Err(failed);
     }
     Ok(())
+}
+
+/// Undoes an exchange.
+fn take_back(candidate: &SkillCandidate, target: &Path, is_new: bool) -> Result<(), Failed> {
+    if is_new {
+        return fs::rename(target, &candidate.staged).map_err(|fault| Failed::ours(&fault));
+    }
+    exchange(&candidate.staged, target).map(drop)
+}
+
+/// Compares what a candidate has taken the place of with what the plan was made for.
+fn check_replaced(
+    candidate: &SkillCandidate,
+    is_new: bool,
+    planned: Option<&FileDigests>,
+) -> Result<(), Failed> {
+    let staged = &candidate.staged;
+    let found = match is_new {
+        true => None,
+        false => Some(link_at(staged).map_or_else(|| files_now(staged), Ok)?),
+    };
+    if found.as_ref() == planned {
+        return Ok(());
+    }
+    let (before, found) = (planned.cloned().unwrap_or_default(), found.unwrap_or_default());
+    let changes = listed(&FileChanges::between(&before, &found).lines()).join(", ");
+    Err(Failed::refused(format!(
+        "`{}` was changed here after the plan was shown, and stays as it is: {changes}; repeat the \
+         command",
+        candidate.name()
+    )))
 }
 
 /// Puts a folder in the place of another, which goes to where that was. True if there was none.
@@ -292,7 +385,8 @@ fn exchange(staged: &Path, target: &Path) -> Result<bool, Failed> {
         Ok(()) => Ok(false),
         // Some file systems cannot exchange: for a moment there is no such skill.
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            let aside = staged.with_extension("before");
+            let name = staged.file_name().unwrap_or_default().to_string_lossy();
+            let aside = staged.with_file_name(format!("{ASIDE}{name}"));
             fs::rename(target, &aside).map_err(|fault| named(&fault))?;
             if let Err(fault) = fs::rename(staged, target) {
                 fs::rename(&aside, target).map_err(|fault| named(&fault))?;

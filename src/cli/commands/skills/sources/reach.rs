@@ -25,7 +25,11 @@ const MAX_TOKEN: u64 = 64 << 10;
 pub(super) struct Reach {
     web: Web,
     registry: WebUrl,
+    /// Those in the URL of `--npm-registry`.
+    registry_credentials: Option<UrlCredentials>,
     has_own_registry: bool,
+    /// The user's token, until it is known whose it is.
+    token: Option<UrlCredentials>,
     kept: Vec<(SourceOrder, Fetched)>,
 }
 
@@ -54,11 +58,62 @@ impl Reach {
         if token.as_ref().is_some_and(|token| !token.is_sendable()) {
             return Err(Failed::usage("the token is empty, or has characters that cannot be sent"));
         }
-        let options = WebOptions { allows_private: args.allow_private, token };
+        let options = WebOptions { allows_private: args.allow_private };
         let web = Web::new(&config.network.egress, options).map_err(of_source)?;
         let registry = args.npm_registry.as_deref().unwrap_or(NPM_REGISTRY);
-        let (registry, _) = WebUrl::parse(registry).map_err(of_source)?;
-        Ok(Self { web, registry, has_own_registry: args.npm_registry.is_some(), kept: Vec::new() })
+        let (registry, registry_credentials) = WebUrl::parse(registry).map_err(of_source)?;
+        Ok(Self {
+            web,
+            registry,
+            registry_credentials,
+            has_own_registry: args.npm_registry.is_some(),
+            token,
+            kept: Vec::new(),
+        })
+    }
+
+    /// Gives the token to the server that all orders are for. Several get none: a lock names servers that the user may
+    /// not have thought of.
+    pub(super) fn bind_token(&mut self, orders: &[&SourceOrder]) -> Result<(), Failed> {
+        let Some(token) = self.token.clone() else { return Ok(()) };
+        let mut places: Vec<WebUrl> = Vec::new();
+        for place in orders.iter().filter_map(|order| self.place_of(order)) {
+            if !places.iter().any(|known| known.origin() == place.origin()) {
+                places.push(place);
+            }
+        }
+        match places.as_slice() {
+            [] => {}
+            [only] => self.web.bind_token(only, token),
+            [first, second, ..] => {
+                return Err(Failed::usage(format!(
+                    "the token is for one server, and the skills come from several ({}, {}): name the skill \
+                     that it is for",
+                    first.origin(),
+                    second.origin()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The server that would get the token for an order; `None` if it needs none.
+    fn place_of(&self, order: &SourceOrder) -> Option<WebUrl> {
+        if order.source.credentials.is_some() {
+            return None;
+        }
+        match order.source.kind {
+            SourceKind::Npm { .. } if self.registry_credentials.is_some() => None,
+            SourceKind::Npm { .. } => self.registry_of(order).ok(),
+            _ => order.source.url().cloned(),
+        }
+    }
+
+    /// The registry for the package of an order.
+    fn registry_of(&self, order: &SourceOrder) -> Result<WebUrl, Failed> {
+        let own = order.registry.as_deref().filter(|_| !self.has_own_registry);
+        let own = own.map(WebUrl::parse).transpose().map_err(of_source)?;
+        Ok(own.map_or_else(|| self.registry.clone(), |(url, _)| url))
     }
 
     /// The origin that a lock has of a skill.
@@ -70,7 +125,7 @@ impl Reach {
     ) -> LockedOrigin {
         let source = &order.source;
         let is_npm = matches!(source.kind, SourceKind::Npm { .. });
-        let own = self.has_own_registry.then(|| self.registry.to_string());
+        let own = self.has_own_registry.then(|| self.registry.named());
         LockedOrigin {
             source: source.name(),
             reference: source.reference.clone(),
@@ -87,11 +142,13 @@ impl Reach {
         if let Some(at) = self.kept.iter().position(|(kept, _)| kept == order) {
             return Ok(at);
         }
-        let own = order.registry.as_deref().filter(|_| !self.has_own_registry);
-        let own = own.map(WebUrl::parse).transpose().map_err(of_source)?;
-        let registry = own.map_or_else(|| self.registry.clone(), |(url, _)| url);
+        let registry = self.registry_of(order)?;
+        let mut source = order.source.clone();
+        if matches!(source.kind, SourceKind::Npm { .. }) && source.credentials.is_none() {
+            source.credentials.clone_from(&self.registry_credentials);
+        }
         let pinned = Some(order.pinned.as_str()).filter(|pinned| !pinned.is_empty());
-        let fetched = wardian_sources::fetch(&self.web, &order.source, &registry, pinned);
+        let fetched = wardian_sources::fetch(&self.web, &source, &registry, pinned);
         self.kept.push((order.clone(), fetched.map_err(of_source)?));
         Ok(self.kept.len().saturating_sub(1))
     }
@@ -99,7 +156,15 @@ impl Reach {
     /// What should be known about what was fetched.
     pub(super) fn notes(&self, order: &SourceOrder) -> Vec<String> {
         let kept = self.kept.iter().find(|(kept, _)| kept == order);
-        kept.map(|(_, fetched)| fetched.notes()).unwrap_or_default()
+        let mut notes = kept.map(|(_, fetched)| fetched.notes()).unwrap_or_default();
+        if order.source.hides_query() {
+            notes.push(format!(
+                "the address has a secret, so the lock has it without its query ({}): `update` needs the address \
+                 again, with `wardian skills add`",
+                order.source
+            ));
+        }
+        notes
     }
 
     /// What was fetched.
@@ -139,6 +204,19 @@ pub(super) fn order_of(
         Revision::Current => String::new(),
     };
     Ok(SourceOrder { source, pinned, registry: origin.registry.clone() })
+}
+
+/// True if both are the same place, however a lock has it.
+pub(super) fn is_same_source(one: &LockedOrigin, other: &LockedOrigin) -> bool {
+    let name = |origin: &LockedOrigin| {
+        let parsed = SkillSource::parse(&origin.source).ok();
+        parsed.map_or_else(|| origin.source.clone(), |source| source.name())
+    };
+    let registry = |origin: &LockedOrigin| {
+        let registry = origin.registry.as_deref().unwrap_or(NPM_REGISTRY);
+        registry.trim_end_matches('/').to_owned()
+    };
+    name(one) == name(other) && registry(one) == registry(other)
 }
 
 fn read_token(path: &Path) -> Result<Zeroizing<String>, Failed> {

@@ -49,7 +49,7 @@ fn remove_one(place: &mut InstallPlace, name: &SkillName) -> Result<(), Failed> 
         _ => {}
     }
     let entry = place.entries.remove(name);
-    if let Err(failed) = place.write() {
+    if let Err(failed) = place.write(name) {
         place.entries.extend(entry.map(|entry| (name.clone(), entry)));
         if aside.symlink_metadata().is_ok() {
             fs::rename(&aside, &folder).map_err(|fault| Failed::named(folder.display(), &fault))?;

@@ -10,7 +10,9 @@ use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::plan::{
     Item, SkillStep, agree, carry_out, compare, show, tell_notes,
 };
-use crate::cli::commands::skills::sources::reach::{Reach, Revision, of_source, order_of};
+use crate::cli::commands::skills::sources::reach::{
+    Reach, Revision, SourceOrder, of_source, order_of,
+};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
@@ -45,7 +47,13 @@ fn look(
     let mut reach = Reach::open(config, reach, token)?;
     let staging = place.staging()?;
     let (mut items, mut failures) = (Vec::new(), Vec::new());
-    for name in place.added(names)? {
+    let names = place.added(names)?;
+    let origins = names.iter().filter_map(|name| place.entries.get(name)?.origin.as_ref());
+    let orders =
+        origins.filter_map(|origin| order_of(origin, &place.entries, Revision::Current).ok());
+    let orders: Vec<SourceOrder> = orders.collect();
+    reach.bind_token(&orders.iter().collect::<Vec<_>>())?;
+    for name in names {
         let origin = place.entries.get(&name).and_then(|entry| entry.origin.clone());
         let Some(origin) = origin else { continue };
         match look_at(&place, &mut reach, staging.path(), (&name, &origin), is_forced) {
@@ -94,7 +102,7 @@ pub(crate) fn outdated(
         let shown: Vec<_> = old.iter().map(|item| &item.shown).collect();
         print_json(&json!({ "outdated": shown, "failed": looked.failures }));
     } else if !old.is_empty() {
-        let rows = old.iter().map(|Item { candidate, shown }| {
+        let rows = old.iter().map(|Item { candidate, shown, .. }| {
             let locked = looked.place.entries.get(candidate.name());
             let version = locked.map(|entry| entry.version.to_string()).unwrap_or_default();
             let before = locked.and_then(|entry| entry.origin.as_ref());
@@ -138,9 +146,7 @@ pub(crate) fn update(
     tell(&failures);
     let items: Vec<Item> =
         items.into_iter().filter(|item| item.shown.step != SkillStep::Nothing).collect();
-    if !args.json {
-        show(&items);
-    }
+    show(&items, args.json, args.yes);
     tell_notes(&items);
     let count = items.len();
     if count > 0 {

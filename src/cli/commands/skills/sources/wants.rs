@@ -5,18 +5,33 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use wardian_formats::skill::manifest::SkillKind;
+use wardian_formats::skill::manifest::secret_hosts::SecretHosts;
+use wardian_formats::skill::manifest::url_pattern::UrlPattern;
 use wardian_skills::registry::folders::snapshot::Snapshot;
 
-/// Most entries of one list that are kept for showing.
+/// Most packages and scripts that are kept for showing. What is granted is bounded by the manifest, and kept whole.
 const MAX_LISTED: usize = 200;
+
+/// Most of them in a line for people. What is granted is never cut.
+const MAX_IN_LINE: usize = 8;
+
+/// Longest requirement of a package that is kept, in characters.
+const MAX_REQUIREMENT: usize = 500;
+
+/// Longest head of a script that is read, in bytes.
+const MAX_HEAD: usize = 64 << 10;
 
 /// What a skill wants. Lists are sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Wants {
     pub(super) network: BTreeSet<String>,
     pub(super) secrets: BTreeSet<String>,
+    /// Secrets that it gets as placeholders, each with the servers that get its value.
+    pub(super) secret_hosts: BTreeSet<String>,
     pub(super) tools: BTreeSet<String>,
     pub(super) skills: BTreeSet<String>,
+    /// Variables that callers may set for its scripts.
+    pub(super) env: BTreeSet<String>,
     /// Requirements of packages, as its files have them.
     pub(super) packages: BTreeSet<String>,
     /// Programs in it, by their paths.
@@ -29,12 +44,14 @@ impl Wants {
     pub(super) fn of(snapshot: &Snapshot) -> Self {
         let manifest = snapshot.manifest();
         let permissions = &manifest.permissions;
-        let texts = |all: &mut dyn Iterator<Item = String>| all.take(MAX_LISTED).collect();
         let paths = || snapshot.files().iter().map(|file| file.path.as_str());
         let is_action = manifest.kind == SkillKind::Action;
         let scripts = paths().filter(|path| is_program(path, is_action));
-        let mut packages = BTreeSet::new();
+        let mut packages: BTreeSet<String> = BTreeSet::new();
         for path in paths() {
+            if packages.len() >= MAX_LISTED {
+                break;
+            }
             let text =
                 snapshot.read_file(path).ok().and_then(|bytes| std::str::from_utf8(bytes).ok());
             if let Some(text) = text {
@@ -43,12 +60,14 @@ impl Wants {
         }
         packages = packages.into_iter().take(MAX_LISTED).collect();
         Self {
-            network: texts(&mut permissions.network.iter().map(ToString::to_string)),
-            secrets: texts(&mut permissions.secret_names().into_iter().map(str::to_owned)),
-            tools: texts(&mut permissions.tools.iter().map(ToString::to_string)),
-            skills: texts(&mut permissions.skills.iter().map(ToString::to_string)),
+            network: permissions.network.iter().map(ToString::to_string).collect(),
+            secrets: permissions.secret_names().into_iter().map(str::to_owned).collect(),
+            secret_hosts: hosts_of(&permissions.secret_hosts),
+            tools: permissions.tools.iter().map(ToString::to_string).collect(),
+            skills: permissions.skills.iter().map(ToString::to_string).collect(),
+            env: permissions.env.iter().cloned().collect(),
             packages,
-            scripts: texts(&mut scripts.map(str::to_owned)),
+            scripts: scripts.map(str::to_owned).take(MAX_LISTED).collect(),
             files: snapshot.files().len(),
             size_bytes: snapshot.size().as_u64(),
         }
@@ -56,20 +75,24 @@ impl Wants {
 
     /// Lines for people; lists that are empty are left out, except for the network.
     pub(super) fn lines(&self) -> Vec<String> {
-        let list = |what: &str, all: &BTreeSet<String>| {
-            let shown: Vec<&str> = all.iter().map(String::as_str).take(8).collect();
+        let list_of = |what: &str, all: &BTreeSet<String>, most: usize| {
+            let shown: Vec<&str> = all.iter().map(String::as_str).take(most).collect();
             let more = all.len().saturating_sub(shown.len());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             (!all.is_empty()).then(|| format!("{what}: {}{more}", shown.join(", ")))
         };
+        let list = |what: &str, all: &BTreeSet<String>| list_of(what, all, usize::MAX);
+        let begin = |what: &str, all: &BTreeSet<String>| list_of(what, all, MAX_IN_LINE);
         let none = || Some("network: none".to_owned());
         let lines = [
             list("network", &self.network).or_else(none),
             list("secrets", &self.secrets),
+            list("secrets sent to", &self.secret_hosts),
             list("tools", &self.tools),
             list("skills", &self.skills),
-            list("packages", &self.packages),
-            list("scripts", &self.scripts),
+            list("variables", &self.env),
+            begin("packages", &self.packages),
+            begin("scripts", &self.scripts),
             Some(format!("size: {} files, {}", self.files, size_of(self.size_bytes))),
         ];
         lines.into_iter().flatten().collect()
@@ -80,8 +103,10 @@ impl Wants {
         let lists = [
             ("network", &before.network, &self.network),
             ("secret", &before.secrets, &self.secrets),
+            ("to send the secret", &before.secret_hosts, &self.secret_hosts),
             ("tool", &before.tools, &self.tools),
             ("skill", &before.skills, &self.skills),
+            ("variable", &before.env, &self.env),
             ("package", &before.packages, &self.packages),
         ];
         let mut lines = Vec::new();
@@ -93,6 +118,16 @@ impl Wants {
         }
         lines
     }
+}
+
+/// `KEY to https://a.example, https://b.example`.
+fn hosts_of(secrets: &SecretHosts) -> BTreeSet<String> {
+    let told = secrets.0.iter().map(|(name, hosts)| {
+        let patterns: Vec<&str> = hosts.patterns.iter().map(UrlPattern::as_str).collect();
+        let place = if hosts.in_body { " (in bodies, too)" } else { "" };
+        format!("{name} to {}{place}", patterns.join(", "))
+    });
+    told.collect()
 }
 
 fn size_of(bytes: u64) -> String {
@@ -113,26 +148,39 @@ fn is_program(path: &str, is_action: bool) -> bool {
     }
 }
 
-/// The requirements of a `requirements.txt`, and of the head of a script.
+/// The requirements of a `requirements.txt`, and of the head of a script; not more than are shown.
 fn packages_in(path: &str, text: &str) -> Vec<String> {
     let name = path.rsplit('/').next().unwrap_or_default();
     if name == "requirements.txt" {
         let lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim());
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with(['#', '-']));
-        return lines.map(str::to_owned).collect();
+        return lines.map(cut).take(MAX_LISTED).collect();
     }
     if !name.ends_with(".py") {
         return Vec::new();
     }
     let head = text.lines().skip_while(|line| line.trim_end() != "# /// script").skip(1);
+    let mut size = 0_usize;
     let head: Vec<&str> = head
         .take_while(|line| line.trim_end() != "# ///")
+        .take_while(|line| {
+            size = size.saturating_add(line.len()).saturating_add(1);
+            size <= MAX_HEAD
+        })
         .map(|line| line.trim_start_matches('#').trim_start())
         .collect();
+    if size > MAX_HEAD {
+        return vec![format!("those of {path}, whose head is longer than {} KiB", MAX_HEAD >> 10)];
+    }
     let parsed: Option<toml::Table> = toml::from_str(&head.join("\n")).ok();
     let listed = parsed.as_ref().and_then(|table| table.get("dependencies")?.as_array());
     let listed = listed.into_iter().flatten().filter_map(toml::Value::as_str);
-    listed.map(str::to_owned).collect()
+    listed.map(cut).take(MAX_LISTED).collect()
+}
+
+/// A requirement, no longer than real ones are.
+fn cut(requirement: &str) -> String {
+    requirement.chars().take(MAX_REQUIREMENT).collect()
 }
 
 #[cfg(test)]
@@ -148,6 +196,9 @@ mod tests {
         assert!(
             packages_in("x.py", "import os").is_empty() && packages_in("x.md", script).is_empty()
         );
+        let long = format!("# /// script\n#{}\n# ///\n", "x".repeat(MAX_HEAD));
+        assert_eq!(packages_in("x.py", &long), ["those of x.py, whose head is longer than 64 KiB"]);
+        assert_eq!(packages_in("requirements.txt", &"a\n".repeat(1_000)).len(), MAX_LISTED);
     }
 
     #[test]
@@ -160,6 +211,19 @@ mod tests {
             ["no longer wants network https://a.example", "now wants secret KEY"]
         );
         assert_eq!(after.lines(), ["network: none", "secrets: KEY", "size: 0 files, 0 bytes"]);
+        let granted = Wants {
+            network: (10..30).map(|number| format!("https://{number}.example")).collect(),
+            secret_hosts: set(&["KEY to https://a.example"]),
+            env: set(&["LANGUAGE"]),
+            ..Wants::default()
+        };
+        let lines = granted.lines().join("\n");
+        for told in ["https://29.example", "sent to: KEY to https://a.ex", "variables: LANGUAGE"] {
+            assert!(lines.contains(told), "{lines}");
+        }
+        let changes = granted.changes(&Wants::default());
+        assert_eq!(changes.len(), 22, "{changes:?}");
+        assert!(changes.contains(&"now wants to send the secret KEY to https://a.example".into()));
         assert!(is_program("scripts/a.py", true) && !is_program("code/main.py", true));
     }
 }
