@@ -95,7 +95,7 @@ fn has_git() -> bool {
     let has = found.is_ok_and(|ended| ended.status.success());
     if !has {
         // Past the harness, which keeps what a test prints unless the test fails.
-        writeln!(std::io::stderr(), "\nSKIPPED: there is no git to serve a repository").unwrap();
+        std::io::stderr().write_all(b"\nSKIPPED: there is no git to serve from\n").unwrap();
     }
     has
 }
