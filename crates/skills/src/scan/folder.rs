@@ -10,7 +10,9 @@ use rustix::fs::FileType;
 use crate::registry::folders::handle::Dir;
 use crate::registry::{AtPath, MAX_DEPTH, MAX_FILES, RegistryError};
 use crate::scan::finding::{Notes, SYMLINK};
-use crate::scan::kinds::{SKILL_PAGE, SkillScan, findings_of, is_acted_on, unread_rule_of};
+use crate::scan::kinds::{
+    FilePart, SKILL_PAGE, SkillScan, findings_of_parts, is_acted_on, unread_rule_of,
+};
 
 /// Most bytes that are read of a file: one more than is looked at, so that the rest is noticed.
 const MAX_READ: u64 = (1 << 20) + 1;
@@ -37,8 +39,11 @@ pub fn findings_of_folder(path: &Path) -> Result<SkillScan, RegistryError> {
     let folder = Dir::open_path(path).map_err(at_path)?;
     let mut held = Held::default();
     held.read(&folder, "", 1);
-    let mut scan =
-        findings_of(held.files.iter().map(|(path, bytes)| (path.as_str(), bytes.as_slice())));
+    let mut scan = findings_of_parts(held.files.iter().map(|(path, bytes, is_whole)| FilePart {
+        path,
+        bytes,
+        is_whole: *is_whole,
+    }));
     let unread = held.unread.iter().map(|path| (path, unread_rule_of(path)));
     for (path, rule) in held.links.iter().map(|path| (path, SYMLINK)).chain(unread) {
         let mut notes = Notes::of(path);
@@ -60,7 +65,8 @@ pub fn findings_of_folder(path: &Path) -> Result<SkillScan, RegistryError> {
 /// The files of a folder.
 #[derive(Default)]
 struct Held {
-    files: Vec<(String, Vec<u8>)>,
+    /// Paths, bytes, and whether they are all that is looked at.
+    files: Vec<(String, Vec<u8>, bool)>,
     links: Vec<String>,
     unread: Vec<String>,
     bytes: usize,
@@ -101,8 +107,8 @@ impl Held {
                 _ => self.has_more = true,
             },
             Ok(FileType::RegularFile) => {
-                let is_whole = self.bytes < MAX_HELD_OF_OTHERS || is_acted_on(&path);
-                let most = if is_whole { MAX_READ } else { MAX_HEAD };
+                let has_room = self.bytes < MAX_HELD_OF_OTHERS || is_acted_on(&path);
+                let most = if has_room { MAX_READ } else { MAX_HEAD };
                 let mut bytes = Vec::new();
                 let read =
                     folder.open_file(name).and_then(|file| file.take(most).read_to_end(&mut bytes));
@@ -110,11 +116,8 @@ impl Held {
                     return self.unread.push(path);
                 }
                 let is_cut = u64::try_from(bytes.len()).is_ok_and(|read| read >= most);
-                if !is_whole && is_cut {
-                    self.unread.push(path.clone());
-                }
                 self.bytes = self.bytes.saturating_add(bytes.len());
-                self.files.push((path, bytes));
+                self.files.push((path, bytes, has_room || !is_cut));
             }
             _ => self.unread.push(path),
         }

@@ -104,13 +104,27 @@ struct Page {
 /// ```
 #[must_use]
 pub fn findings_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> SkillScan {
+    let whole = files.into_iter().map(|(path, bytes)| FilePart { path, bytes, is_whole: true });
+    findings_of_parts(whole)
+}
+
+/// A file of a skill, or its first bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FilePart<'f> {
+    pub(crate) path: &'f str,
+    pub(crate) bytes: &'f [u8],
+    pub(crate) is_whole: bool,
+}
+
+/// Looks at files of which some were not read to their end.
+pub(crate) fn findings_of_parts<'f>(files: impl Iterator<Item = FilePart<'f>>) -> SkillScan {
     let (mut all, mut pages, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
-    let files = files.into_iter().map(|(path, bytes)| (kind_of(path, bytes), path, bytes));
+    let files = files.map(|file| (kind_of(file.path, file.bytes), file));
     let mut files: Vec<_> = files.collect();
     // What is acted on comes first, so that other files do not use up the bytes.
-    files.sort_by_key(|(kind, path, _)| (*path != SKILL_PAGE, kind.order()));
-    for (kind, path, bytes) in files {
-        match page_of(kind, path, bytes, &mut left) {
+    files.sort_by_key(|(kind, file)| (!is_skill_page(file.path), kind.order()));
+    for (kind, file) in files {
+        match page_of(kind, file, &mut left) {
             Ok(page) => pages.push(page),
             Err(notes) => all.push(notes),
         }
@@ -130,7 +144,8 @@ pub fn findings_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> 
 }
 
 /// The text of a file, or the notes about a file that is none.
-fn page_of(kind: TextKind, path: &str, bytes: &[u8], left: &mut usize) -> Result<Page, Notes> {
+fn page_of(kind: TextKind, file: FilePart<'_>, left: &mut usize) -> Result<Page, Notes> {
+    let FilePart { path, bytes, is_whole } = file;
     let mut notes = Notes::of(path);
     let unread = unread_rule(kind, path);
     let named = NamedAs { is_acted_on: kind != TextKind::Other, unread };
@@ -139,7 +154,7 @@ fn page_of(kind: TextKind, path: &str, bytes: &[u8], left: &mut usize) -> Result
     }
     let looked = bytes.get(..MAX_FILE_BYTES.min(*left)).unwrap_or(bytes);
     *left = left.saturating_sub(looked.len());
-    if looked.len() < bytes.len() {
+    if looked.len() < bytes.len() || !is_whole {
         let is_large = looked.len() == MAX_FILE_BYTES;
         let reason = if is_large { "larger than 1 MiB" } else { "more than 16 MiB in all" };
         notes.note(unread, 0, reason);
@@ -147,6 +162,10 @@ fn page_of(kind: TextKind, path: &str, bytes: &[u8], left: &mut usize) -> Result
     let mut text = text_of(looked);
     if named.is_acted_on {
         text.retain(|letter| letter != '\0');
+    }
+    if matches!(kind, TextKind::Python | TextKind::Script) && text.contains('\r') {
+        // A carriage return ends a line, and so a comment, in these languages.
+        text = text.replace("\r\n", "\n").replace('\r', "\n");
     }
     let is_other_encoding = match kind {
         // Words of another encoding cannot be read; code can, since its letters are ASCII.
@@ -167,9 +186,13 @@ fn page_of(kind: TextKind, path: &str, bytes: &[u8], left: &mut usize) -> Result
 fn unread_rule(kind: TextKind, path: &str) -> ScanRule {
     match kind {
         TextKind::Other => NOT_SCANNED,
-        TextKind::Markdown if path != SKILL_PAGE => NOT_SCANNED,
+        TextKind::Markdown if !is_skill_page(path) => NOT_SCANNED,
         _ => CODE_NOT_SCANNED,
     }
+}
+
+fn is_skill_page(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(SKILL_PAGE))
 }
 
 /// What is said of a file whose bytes are not known.

@@ -179,6 +179,9 @@ impl PythonReading<'_> {
         if !self.tells {
             return;
         }
+        if token.text.lines().nth(MAX_ROWS).is_some() {
+            self.leave_out("more lines of a text than are read");
+        }
         let mut words = Vec::new();
         for (at, row) in token.text.lines().enumerate().take(MAX_ROWS) {
             words_of_line(row, token.line.saturating_add(at), false, &mut words);
