@@ -336,7 +336,7 @@ fn look_at_page(page: &mut Page) {
         TextKind::Python => {}
         TextKind::Shell => {
             look_at_shell(&page.text, 1, Shell::Script, &mut page.notes);
-            page.blocks = programs_in_shell(&page.text, 0..page.text.len(), 0);
+            page.blocks = programs_in_shell(&page.text, 0..page.text.len(), 0, &mut page.notes);
         }
         TextKind::Script => look_at_script(&page.text, &mut page.notes),
         TextKind::Markdown => page.blocks = look_at_text(&page.text, true, &mut page.notes),

@@ -62,9 +62,14 @@ pub(crate) fn look_at_python(
     work_left: &mut usize,
 ) {
     let mut functions = Functions::new();
+    // The blocks of a page have one text, whose lines are split once.
+    let (mut lines, mut split): (Vec<&str>, &str) = (Vec::new(), "");
     for round in 1..=READINGS {
         for (file, notes) in files.iter_mut() {
-            let lines: Vec<&str> = file.text.lines().collect();
+            if !std::ptr::eq(split, file.text) {
+                split = file.text;
+                lines = split.lines().collect();
+            }
             let mut reading = PythonReading {
                 notes,
                 names: std::mem::take(&mut file.names),
