@@ -8,10 +8,10 @@ const DOCUMENTS: [&str; 14] = [
     "woff", "woff2",
 ];
 
-/// Endings of pictures, sounds, films and fonts.
-const MEDIA: [&str; 18] = [
+/// Endings of pictures, sounds, films, fonts, and documents that are no archives.
+const MEDIA: [&str; 21] = [
     "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tif", "tiff", "pdf", "mp3", "mp4", "wav",
-    "ogg", "webm", "otf", "mov", "icns",
+    "ogg", "webm", "otf", "mov", "icns", "doc", "xls", "ppt",
 ];
 
 /// First bytes of programs of Linux, Windows (checked further) and macOS, and of WebAssembly.
@@ -150,6 +150,7 @@ mod tests {
             ("notes.md", zip, Some("archive")),
             ("template.docx", zip, None),
             ("MZ.txt", b"MZ is a name", None),
+            ("old.doc", b"\xd0\xcf\x11\xe0\0\0", None),
             ("picture.png", b"\x89PNG\r\n\x1a\n\0\0", None),
         ] {
             let mut notes = Notes::of(path);

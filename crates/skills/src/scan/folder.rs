@@ -39,11 +39,12 @@ pub fn findings_of_folder(path: &Path) -> Result<SkillScan, RegistryError> {
     let folder = Dir::open_path(path).map_err(at_path)?;
     let mut held = Held::default();
     held.read(&folder, "", 1);
-    let mut scan = findings_of_parts(held.files.iter().map(|(path, bytes, is_whole)| FilePart {
+    let parts = held.files.iter().map(|(path, bytes, is_whole)| FilePart {
         path,
         bytes,
         is_whole: *is_whole,
-    }));
+    });
+    let mut scan = findings_of_parts(&parts.collect::<Vec<_>>());
     let unread = held.unread.iter().map(|path| (path, unread_rule_of(path)));
     for (path, rule) in held.links.iter().map(|path| (path, SYMLINK)).chain(unread) {
         let mut notes = Notes::of(path);

@@ -105,7 +105,7 @@ struct Page {
 #[must_use]
 pub fn findings_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> SkillScan {
     let whole = files.into_iter().map(|(path, bytes)| FilePart { path, bytes, is_whole: true });
-    findings_of_parts(whole)
+    findings_of_parts(&whole.collect::<Vec<_>>())
 }
 
 /// A file of a skill, or its first bytes.
@@ -117,9 +117,9 @@ pub(crate) struct FilePart<'f> {
 }
 
 /// Looks at files of which some were not read to their end.
-pub(crate) fn findings_of_parts<'f>(files: impl Iterator<Item = FilePart<'f>>) -> SkillScan {
+pub(crate) fn findings_of_parts(files: &[FilePart<'_>]) -> SkillScan {
     let (mut all, mut pages, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
-    let files = files.map(|file| (kind_of(file.path, file.bytes), file));
+    let files = files.iter().map(|file| (kind_of(file.path, file.bytes), *file));
     let mut files: Vec<_> = files.collect();
     // What is acted on comes first, so that other files do not use up the bytes.
     files.sort_by_key(|(kind, file)| (!is_skill_page(file.path), kind.order()));
