@@ -135,10 +135,11 @@ Examples:
 
 Python code is analysed in the sandbox without running it: syntax, missing packages, the export.
 The content is also scanned for what it would do and what it tells a model: see docs/scan.md. The
-scan informs: its findings change the exit code only with --deny.
+scan informs: its findings change the exit code only with --deny, which also refuses what the scan
+could not look at.
 
-Exit codes: 0 no errors (there may be warnings), 1 a skill has errors or a denied finding,
-2 a folder does not exist.";
+Exit codes: 0 no errors (there may be warnings), 1 a skill has errors, a denied finding, or
+parts that --deny refuses since they were not looked at, 2 a folder does not exist.";
 
 pub(crate) const TEST: &str = "\
 Examples:

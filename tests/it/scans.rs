@@ -50,6 +50,23 @@ fn findings_of_the_scan_are_shown_and_fail_only_when_they_are_denied() {
 }
 
 #[test]
+fn what_was_not_looked_at_is_shown_and_denied() {
+    let place = place_with(PAGE);
+    place.file("acme.sum.up/resources/data.bin", b"a\0b");
+    let told = place.run(&["skills", "check", "acme.sum.up"]).with(0);
+    for wanted in [
+        "warning  resources/data.bin: not-scanned: ",
+        "(left out: 1 file was not looked at to the end)",
+    ] {
+        assert!(told.stdout.contains(wanted), "{wanted}\n{}", told.stdout);
+    }
+    let denied = place.run(&["skills", "check", "acme.sum.up", "--deny", "danger"]).with(1);
+    assert!(denied.stderr.contains("not all of it was looked at"), "{}", denied.stderr);
+    let found = place.run(&["skills", "check", "acme.sum.up", "--json"]).with(0).json();
+    assert_eq!(found[0]["scan"]["is_partial"], true, "{found}");
+}
+
+#[test]
 fn an_honest_skill_has_no_findings() {
     let place = place_with(PAGE);
     place.run(&["skills", "check", "acme.sum.up", "--deny", "warning"]).with(0);

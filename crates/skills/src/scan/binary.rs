@@ -1,6 +1,6 @@
 //! Tells programs, compiled code and archives by their first bytes.
 
-use crate::scan::finding::{ARCHIVE, COMPILED, NOT_SCANNED, Notes, PROGRAM};
+use crate::scan::finding::{ARCHIVE, COMPILED, Notes, PROGRAM, ScanRule};
 
 /// Endings of files that are archives by their form and documents by their use.
 const DOCUMENTS: [&str; 14] = [
@@ -8,10 +8,10 @@ const DOCUMENTS: [&str; 14] = [
     "woff", "woff2",
 ];
 
-/// Endings of pictures, sounds, films and fonts.
-const MEDIA: [&str; 18] = [
+/// Endings of pictures, sounds, films, fonts, and documents that are no archives.
+const MEDIA: [&str; 21] = [
     "png", "jpg", "jpeg", "gif", "webp", "ico", "bmp", "tif", "tiff", "pdf", "mp3", "mp4", "wav",
-    "ogg", "webm", "otf", "mov", "icns",
+    "ogg", "webm", "otf", "mov", "icns", "doc", "xls", "ppt",
 ];
 
 /// First bytes of programs of Linux, Windows (checked further) and macOS, and of WebAssembly.
@@ -39,8 +39,17 @@ const ARCHIVES: [&[u8]; 9] = [
     b"xar!",
 ];
 
-/// Looks at the first bytes of a file. True if it is binary, so that it is no text to look at.
-pub(crate) fn look_at_bytes(path: &str, bytes: &[u8], notes: &mut Notes) -> bool {
+/// What a file is by its name, and what is said if it is not looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NamedAs {
+    /// True for names of code and of pages: they are read even if their bytes are those of something
+    /// else, since interpreters and models read over what they do not understand.
+    pub(crate) is_acted_on: bool,
+    pub(crate) unread: ScanRule,
+}
+
+/// Looks at all bytes of a file. True if it is binary, so that it is no text to look at.
+pub(crate) fn look_at_bytes(path: &str, bytes: &[u8], named: NamedAs, notes: &mut Notes) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
     let starts = |magic: &&[u8]| bytes.starts_with(magic);
     if PROGRAMS.iter().any(starts) || is_windows_program(bytes) {
@@ -58,21 +67,36 @@ pub(crate) fn look_at_bytes(path: &str, bytes: &[u8], notes: &mut Notes) -> bool
     let is_tar = bytes.get(257..262) == Some(b"ustar");
     if (ARCHIVES.iter().any(starts) || is_tar) && !is_document {
         notes.note(ARCHIVE, 0, path);
-        return true;
+        if !named.is_acted_on {
+            return true;
+        }
+        notes.note(named.unread, 0, "an archive by its first bytes");
+    }
+    if named.is_acted_on {
+        if bytes.contains(&0) && !is_wide_text(bytes) {
+            notes.note(named.unread, 0, "bytes that are no text");
+        }
+        return false;
     }
     let is_binary = is_no_text(bytes);
     if is_binary && !MEDIA.contains(&ending.as_str()) && !is_document {
-        notes.note(NOT_SCANNED, 0, path);
+        notes.note(named.unread, 0, "no text");
     }
     is_binary
+}
+
+/// True if more than a few of the first bytes are of another encoding than UTF-8.
+pub(crate) fn is_foreign(bytes: &[u8]) -> bool {
+    let head = bytes.get(..8 << 10).unwrap_or(bytes);
+    let text = String::from_utf8_lossy(head);
+    let marks = text.chars().filter(|letter| *letter == '\u{fffd}').count();
+    !is_wide_text(bytes) && marks.saturating_mul(10) > head.len()
 }
 
 /// True for bytes that are no text of a common encoding.
 fn is_no_text(bytes: &[u8]) -> bool {
     let head = bytes.get(..8 << 10).unwrap_or(bytes);
-    let marks =
-        String::from_utf8_lossy(head).chars().filter(|letter| *letter == '\u{fffd}').count();
-    !is_wide_text(bytes) && (head.contains(&0) || marks.saturating_mul(10) > head.len())
+    !is_wide_text(bytes) && head.contains(&0) || is_foreign(bytes)
 }
 
 /// A program of Windows: `MZ`, and a header at the offset that its first header names.
@@ -85,7 +109,7 @@ fn is_windows_program(bytes: &[u8]) -> bool {
 }
 
 /// UTF-16 with a byte order mark.
-fn is_wide_text(bytes: &[u8]) -> bool {
+pub(crate) fn is_wide_text(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")
 }
 
@@ -106,6 +130,9 @@ pub(crate) fn text_of(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scan::finding::NOT_SCANNED;
+
+    const OTHER: NamedAs = NamedAs { is_acted_on: false, unread: NOT_SCANNED };
 
     #[test]
     fn programs_and_archives_are_told_from_documents() {
@@ -123,10 +150,11 @@ mod tests {
             ("notes.md", zip, Some("archive")),
             ("template.docx", zip, None),
             ("MZ.txt", b"MZ is a name", None),
+            ("old.doc", b"\xd0\xcf\x11\xe0\0\0", None),
             ("picture.png", b"\x89PNG\r\n\x1a\n\0\0", None),
         ] {
             let mut notes = Notes::of(path);
-            look_at_bytes(path, bytes, &mut notes);
+            look_at_bytes(path, bytes, OTHER, &mut notes);
             assert_eq!(notes.found.first().map(|one| one.code), wanted, "{path}");
         }
         assert_eq!(text_of(b"\xff\xfea\0b\0"), "ab");

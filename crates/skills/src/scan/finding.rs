@@ -76,7 +76,7 @@ rules! {
     PICKLE Info "pickle" "the code loads pickled objects, which can execute code";
     WIDE_TOOLS Info "wide-tools" "the skill asks for tools without a limit";
     ARCHIVE Info "archive" "an archive, whose content was not looked at";
-    NOT_SCANNED Info "not-scanned" "the file, or its rest, was not looked at";
+    NOT_SCANNED Warning "not-scanned" "the file, or its rest, was not looked at";
     VARIABLE_SENT Warning "secret-variable-sent" "a variable or setting that is named like a secret is sent in the body of a request";
     DYNAMIC_CODE Warning "dynamic-code" "the code executes text that it makes while it runs";
     SHELL_TEXT Warning "shell-text" "the code makes a command for a shell while it runs";
@@ -128,6 +128,9 @@ rules! {
     LOCKED_ARCHIVE Danger "locked-archive" "the text tells the reader to open an archive with a password, which hides it from scanners";
     DECODE_AND_FOLLOW Danger "encoded-instructions" "the text tells a model to decode a text and to follow it";
 }
+
+/// Code and the page of a skill, where what was not looked at can be anything.
+pub(crate) const CODE_NOT_SCANNED: ScanRule = ScanRule { level: ScanLevel::Danger, ..NOT_SCANNED };
 
 /// Most findings of one rule in one file; more say nothing new.
 const MAX_OF_A_RULE: usize = 8;

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::scan::address::look_at_addresses;
-use crate::scan::binary::{look_at_bytes, text_of};
+use crate::scan::binary::{NamedAs, is_foreign, is_wide_text, look_at_bytes, text_of};
 use crate::scan::finding::{
-    AGENT_HOOK, CREDENTIAL_FILE, DYNAMIC_CODE, NETWORK, NOT_SCANNED, Notes, PACKAGE_HOOK,
-    SECRETS_AND_NETWORK, SECRETS_SENT, ScanFinding, ScanLevel, URL,
+    AGENT_HOOK, CODE_NOT_SCANNED, CREDENTIAL_FILE, DYNAMIC_CODE, NETWORK, NOT_SCANNED, Notes,
+    PACKAGE_HOOK, SECRETS_AND_NETWORK, SECRETS_SENT, ScanFinding, ScanLevel, ScanRule, URL,
 };
-use crate::scan::python::{PythonFile, PythonPlace, look_at_python};
+use crate::scan::python::{MAX_WORK_OF_ALL, PythonFile, PythonPlace, look_at_python};
 use crate::scan::script::look_at_script;
 use crate::scan::shell::{Shell, look_at_shell};
 use crate::scan::texts::blocks::{CodeBlock, programs_in_shell};
@@ -19,6 +19,9 @@ use crate::scan::texts::page::look_at_text;
 
 /// Most bytes of one file that are looked at.
 const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// The file of a skill that a model reads first.
+pub(crate) const SKILL_PAGE: &str = "SKILL.md";
 
 /// Most bytes of all files that are looked at.
 const MAX_BYTES: usize = 16 << 20;
@@ -34,6 +37,10 @@ pub struct SkillScan {
     /// What is missing: one sentence for each reason. Empty if everything was looked at and is listed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// True if something that could be dangerous was not looked at: the worst finding is then not
+    /// the worst that the skill has.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
 }
 
 impl SkillScan {
@@ -50,6 +57,9 @@ impl SkillScan {
     }
 }
 
+/// Most bytes of a file in which its first line is looked for.
+const MAX_FIRST_LINE: usize = 256;
+
 /// The kind of a text, by the name and first line of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextKind {
@@ -61,6 +71,18 @@ enum TextKind {
     Other,
     /// Code of languages that are not looked into.
     Code,
+}
+
+impl TextKind {
+    /// Which files are looked at first.
+    const fn order(self) -> u8 {
+        match self {
+            Self::Python | Self::Shell | Self::Script => 0,
+            Self::Markdown => 1,
+            Self::Code => 2,
+            Self::Other => 3,
+        }
+    }
 }
 
 /// A text of the skill while it is looked at.
@@ -82,21 +104,30 @@ struct Page {
 /// ```
 #[must_use]
 pub fn findings_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> SkillScan {
+    let whole = files.into_iter().map(|(path, bytes)| FilePart { path, bytes, is_whole: true });
+    findings_of_parts(&whole.collect::<Vec<_>>())
+}
+
+/// A file of a skill, or its first bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FilePart<'f> {
+    pub(crate) path: &'f str,
+    pub(crate) bytes: &'f [u8],
+    pub(crate) is_whole: bool,
+}
+
+/// Looks at files of which some were not read to their end.
+pub(crate) fn findings_of_parts(files: &[FilePart<'_>]) -> SkillScan {
     let (mut all, mut pages, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
-    for (path, bytes) in files {
-        let mut notes = Notes::of(path);
-        let looked = bytes.get(..MAX_FILE_BYTES.min(left)).unwrap_or(bytes);
-        if look_at_bytes(path, looked, &mut notes) {
-            all.push(notes);
-            continue;
+    let files = files.iter().map(|file| (kind_of(file.path, file.bytes), *file));
+    let mut files: Vec<_> = files.collect();
+    // What is acted on comes first, so that other files do not use up the bytes.
+    files.sort_by_key(|(kind, file)| (!is_skill_page(file.path), kind.order()));
+    for (kind, file) in files {
+        match page_of(kind, file, &mut left) {
+            Ok(page) => pages.push(page),
+            Err(notes) => all.push(notes),
         }
-        left = left.saturating_sub(looked.len());
-        if looked.len() < bytes.len() {
-            notes.note(NOT_SCANNED, 0, path);
-        }
-        let text = text_of(looked);
-        let kind = kind_of(path, &text);
-        pages.push(Page { path: path.to_owned(), kind, text, blocks: Vec::new(), notes });
     }
     pages.iter_mut().for_each(look_at_page);
     let code = python_of(&pages);
@@ -110,6 +141,94 @@ pub fn findings_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> 
     all.extend(in_code);
     all.extend(in_texts);
     sorted(all)
+}
+
+/// The text of a file, or the notes about a file that is none.
+fn page_of(kind: TextKind, file: FilePart<'_>, left: &mut usize) -> Result<Page, Notes> {
+    let FilePart { path, bytes, is_whole } = file;
+    let mut notes = Notes::of(path);
+    let unread = unread_rule(kind, path);
+    let named = NamedAs { is_acted_on: kind != TextKind::Other, unread };
+    if look_at_bytes(path, bytes, named, &mut notes) {
+        return Err(notes);
+    }
+    let looked = bytes.get(..MAX_FILE_BYTES.min(*left)).unwrap_or(bytes);
+    *left = left.saturating_sub(looked.len());
+    if looked.len() < bytes.len() || !is_whole {
+        let is_large = looked.len() == MAX_FILE_BYTES;
+        let reason = if is_large { "larger than 1 MiB" } else { "more than 16 MiB in all" };
+        notes.note(unread, 0, reason);
+    }
+    let mut text = text_of(looked);
+    if named.is_acted_on {
+        text.retain(|letter| letter != '\0');
+    }
+    if matches!(kind, TextKind::Python | TextKind::Script) && text.contains('\r') {
+        // A carriage return ends a line, and so a comment, in these languages.
+        text = text.replace("\r\n", "\n").replace('\r', "\n");
+    }
+    let is_other_encoding = match kind {
+        // Words of another encoding cannot be read; code can, since its letters are ASCII.
+        TextKind::Markdown => is_foreign(looked),
+        TextKind::Python => is_wide_text(looked) || has_odd_coding(&text),
+        // Shells do not know UTF-16: they read what stands between.
+        TextKind::Shell => is_wide_text(looked) && !path.to_ascii_lowercase().ends_with(".ps1"),
+        TextKind::Script => is_wide_text(looked),
+        TextKind::Other | TextKind::Code => false,
+    };
+    if is_other_encoding {
+        notes.note(unread, 0, "another encoding");
+    }
+    Ok(Page { path: path.to_owned(), kind, text, blocks: Vec::new(), notes })
+}
+
+/// What is said of a file that was not looked at, or of its rest.
+fn unread_rule(kind: TextKind, path: &str) -> ScanRule {
+    match kind {
+        TextKind::Other => NOT_SCANNED,
+        TextKind::Markdown if !is_skill_page(path) => NOT_SCANNED,
+        _ => CODE_NOT_SCANNED,
+    }
+}
+
+fn is_skill_page(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(SKILL_PAGE))
+}
+
+/// What is said of a file whose bytes are not known.
+pub(crate) fn unread_rule_of(path: &str) -> ScanRule {
+    unread_rule(kind_of(path, &[]), path)
+}
+
+/// True for names of code and of pages.
+pub(crate) fn is_acted_on(path: &str) -> bool {
+    kind_of(path, &[]) != TextKind::Other
+}
+
+/// True for a program in an encoding in which ASCII is not ASCII, so that what is read is not what
+/// is executed.
+fn has_odd_coding(text: &str) -> bool {
+    const PLAIN: [&str; 13] = [
+        "utf-8",
+        "utf8",
+        "ascii",
+        "us-ascii",
+        "latin",
+        "iso-8859",
+        "iso8859",
+        "cp125",
+        "windows-125",
+        "koi8",
+        "gb",
+        "euc",
+        "big5",
+    ];
+    let rows = text.lines().take(2).filter(|row| row.trim_start().starts_with('#'));
+    let mut names = rows.flat_map(|row| row.split("coding").skip(1)).filter_map(|rest| {
+        let name = rest.strip_prefix([':', '='])?.trim_start();
+        Some(name.to_ascii_lowercase().replace('_', "-"))
+    });
+    names.any(|name| !PLAIN.iter().any(|plain| name.starts_with(plain)))
 }
 
 /// Looks at all Python of the skill at once: its files, and the blocks in its texts.
@@ -139,9 +258,10 @@ fn python_of(pages: &[Page]) -> Vec<Notes> {
         is_script.push(page.kind == TextKind::Python);
         files.push(blocks);
     }
-    look_at_python(&mut scripts, &own, PythonPlace::Program);
+    let mut work_left = MAX_WORK_OF_ALL;
+    look_at_python(&mut scripts, &own, PythonPlace::Program, &mut work_left);
     for blocks in &mut files {
-        look_at_python(blocks, &own, PythonPlace::Example);
+        look_at_python(blocks, &own, PythonPlace::Example, &mut work_left);
     }
     let mut scripts = scripts.into_iter().map(|(_, notes)| notes);
     let each = files.into_iter().zip(is_script).zip(pages).map(|((blocks, is_script), page)| {
@@ -188,9 +308,13 @@ fn sorted(all: Vec<Notes>) -> SkillScan {
         }
         scan.findings.extend(notes.found);
     }
-    let unread = scan.findings.iter().filter(|one| one.code == NOT_SCANNED.code).count();
+    let unread = scan.findings.iter().filter(|one| one.code == NOT_SCANNED.code);
+    let unread = unread.map(|one| one.file.as_str()).collect::<HashSet<_>>().len();
     if unread > 0 {
-        scan.left_out.push(format!("{unread} files were not looked at to their end"));
+        scan.is_partial = true;
+        let files =
+            if unread == 1 { "1 file was".to_owned() } else { format!("{unread} files were") };
+        scan.left_out.push(format!("{files} not looked at to the end"));
     }
     scan.findings.sort_by(|one, other| {
         let order = other.level.cmp(&one.level).then_with(|| one.file.cmp(&other.file));
@@ -212,7 +336,7 @@ fn look_at_page(page: &mut Page) {
         TextKind::Python => {}
         TextKind::Shell => {
             look_at_shell(&page.text, 1, Shell::Script, &mut page.notes);
-            page.blocks = programs_in_shell(&page.text, 0..page.text.len(), 0);
+            page.blocks = programs_in_shell(&page.text, 0..page.text.len(), 0, &mut page.notes);
         }
         TextKind::Script => look_at_script(&page.text, &mut page.notes),
         TextKind::Markdown => page.blocks = look_at_text(&page.text, true, &mut page.notes),
@@ -250,8 +374,9 @@ fn look_at_name(path: &str, text: &str, notes: &mut Notes) {
     }
 }
 
-fn kind_of(path: &str, text: &str) -> TextKind {
+fn kind_of(path: &str, bytes: &[u8]) -> TextKind {
     let name = path.rsplit('/').next().unwrap_or(path).to_ascii_lowercase();
+    let text = text_of(bytes.get(..MAX_FIRST_LINE).unwrap_or(bytes));
     let first = text.lines().next().filter(|row| row.starts_with("#!")).unwrap_or_default();
     match name.rsplit_once('.').map_or("", |(_, ending)| ending) {
         "py" | "pyw" | "pyi" | "pth" => TextKind::Python,

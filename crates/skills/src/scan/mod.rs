@@ -5,7 +5,8 @@
 //! [`findings_of`] is a pure function of paths and bytes; [`findings_of_folder`] reads a folder first.
 //!
 //! INVARIANT(scan-bounds): bytes, tokens, depth and findings are limited, and every part of the scan
-//! is linear in what it reads. A scan that left something out says so in [`SkillScan::left_out`].
+//! is linear in what it reads. A scan that left something out says so in [`SkillScan::left_out`], and in
+//! [`SkillScan::is_partial`] if that was not looked at.
 
 mod address;
 mod binary;

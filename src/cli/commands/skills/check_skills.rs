@@ -8,7 +8,7 @@ use crate::assembly::is_bundled;
 use crate::cli::commands::skill_cases::case_file::check_tests;
 use crate::cli::commands::skills::args::DeniedLevel;
 use crate::cli::commands::skills::check_python::{Looked, check_python};
-use crate::cli::commands::skills::scan_report::{is_denied, report_scan};
+use crate::cli::commands::skills::scan_report::{is_denied, report_scan, tell_unseen};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
@@ -88,6 +88,7 @@ pub(crate) fn check_skills(
         }
     }
     let are_good = checks.iter().all(|check| name_of(check).is_some());
+    names.iter().zip(&scans).for_each(|(folder, scan)| tell_unseen(folder, scan, deny));
     let is_denied = scans.iter().any(|scan| is_denied(scan, deny));
     Ok(if are_good && !is_denied { Exit::Done } else { Exit::GuestFailed })
 }

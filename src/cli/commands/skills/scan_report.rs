@@ -5,26 +5,33 @@ use std::collections::BTreeMap;
 use wardian_skills::scan::{ScanFinding, ScanLevel, SkillScan};
 
 use crate::cli::commands::skills::args::DeniedLevel;
-use crate::cli::terminal::output::print_line;
+use crate::cli::terminal::output::{note, print_line};
 
 /// Most things of one kind that are named in the line about what a skill wants.
 const MAX_NAMED: usize = 8;
 
-/// True if the scan found something that the user does not accept.
+/// True if the scan found something that the user does not accept, or could not look at everything.
 pub(crate) fn is_denied(scan: &SkillScan, deny: Option<DeniedLevel>) -> bool {
     let least = match deny {
         Some(DeniedLevel::Danger) => ScanLevel::Danger,
         Some(DeniedLevel::Warning) => ScanLevel::Warning,
         None => return false,
     };
-    scan.worst().is_some_and(|worst| worst >= least)
+    scan.is_partial || scan.worst().is_some_and(|worst| worst >= least)
 }
 
-/// The dangers and warnings, one by one.
+/// Says that `--deny` refuses what was not looked at, if that is so.
+pub(crate) fn tell_unseen(folder: &str, scan: &SkillScan, deny: Option<DeniedLevel>) {
+    if scan.is_partial && deny.is_some() {
+        note(&format!("{folder}: `--deny` refuses it, since not all of it was looked at"));
+    }
+}
+
+/// The dangers and warnings, one by one, and what was left out.
 pub(crate) fn worst_lines(scan: &SkillScan) -> Vec<String> {
     let worst = scan.findings.iter().filter(|one| one.level > ScanLevel::Info);
     let lines = worst.flat_map(|one| [line_of(one), format!("           {}", one.excerpt)]);
-    lines.collect()
+    lines.chain(scan.left_out.iter().map(|reason| format!("  (left out: {reason})"))).collect()
 }
 
 /// Prints the findings: dangers and warnings one by one, the rest in a line for each rule.
@@ -37,9 +44,6 @@ pub(crate) fn report_scan(scan: &SkillScan) {
         let shown = named.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
         let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
         print_line(&format!("  info     {rule}: {shown}{rest}"));
-    }
-    for reason in &scan.left_out {
-        print_line(&format!("  (not listed: {reason})"));
     }
 }
 
@@ -78,5 +82,8 @@ mod tests {
         let mild = findings_of([("run.py", b"eval(x)".as_slice())]);
         assert!(is_denied(&mild, Some(DeniedLevel::Warning)));
         assert!(!is_denied(&mild, Some(DeniedLevel::Danger)));
+        // What was not looked at could be a danger.
+        let unseen = findings_of([("data.bin", b"a\0b".as_slice())]);
+        assert!(is_denied(&unseen, Some(DeniedLevel::Danger)) && !is_denied(&unseen, None));
     }
 }

@@ -92,6 +92,9 @@ impl PythonReading<'_> {
             arguments.iter().filter(|one| !matches!(one.name.as_str(), "env" | "cwd" | "timeout"));
         let payload = payload.fold(Marks::NONE, |marks, one| marks | one.value.marks);
         let does_harm = executes(path) || starts_process(path);
+        if does_harm && payload.has(Marks::CUT) {
+            self.leave_out("a text or list that is longer than is followed");
+        }
         if does_harm && callee.marks.has(Marks::COMPOSED | Marks::DECODED) {
             self.tell(HIDDEN_CALL, line);
         }

@@ -6,8 +6,11 @@ use crate::scan::python::names::PythonReading;
 use crate::scan::python::rules::marks_of_name;
 use crate::scan::python::tokens::TokenKind;
 
-/// Deepest brackets; what is deeper is skipped.
-const MAX_DEPTH: usize = 100;
+/// Deepest brackets, as many as Python allows; what is deeper is skipped.
+const MAX_DEPTH: usize = 200;
+
+/// Deepest brackets of programs within programs together: every bracket takes of the stack.
+const MAX_OPEN: usize = 300;
 
 /// Words within expressions that are neither names nor operators with a meaning here.
 const WORDS: [&str; 11] =
@@ -27,12 +30,11 @@ impl PythonReading<'_> {
                 }
                 "for" if token.kind == TokenKind::Name => {
                     cursor.next();
-                    if cursor.depth >= MAX_DEPTH {
+                    if !self.opened(cursor) {
                         continue;
                     }
-                    cursor.depth = cursor.depth.saturating_add(1);
                     let marks = self.loop_variables(cursor).marks;
-                    cursor.depth = cursor.depth.saturating_sub(1);
+                    self.closed(cursor);
                     let so_far = value.take().unwrap_or_default();
                     value = Some(Known { marks: so_far.marks | marks, ..so_far });
                 }
@@ -131,7 +133,8 @@ impl PythonReading<'_> {
 
     /// A text and the texts that follow it directly, which belong to it.
     fn literal(&mut self, text: &str, cursor: &mut Cursor<'_>) -> Known {
-        self.more_text(Known::text(text.to_owned()), cursor)
+        let text = Some(text.to_owned());
+        self.more_text(Known { text, is_whole: true, ..Known::default() }, cursor)
     }
 
     fn more_text(&mut self, mut value: Known, cursor: &mut Cursor<'_>) -> Known {
@@ -149,16 +152,31 @@ impl PythonReading<'_> {
             cursor.next();
             value = value.joined(more, "");
         }
-        self.text_seen(value, cursor.line())
+        self.text_seen(value, cursor.line()).cut()
+    }
+
+    /// Counts a bracket that opens. False if there are too many, so that it is skipped.
+    fn opened(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        if cursor.depth >= MAX_DEPTH || self.brackets_open >= MAX_OPEN {
+            self.leave_out("deeper brackets than are read");
+            return false;
+        }
+        cursor.depth = cursor.depth.saturating_add(1);
+        self.brackets_open = self.brackets_open.saturating_add(1);
+        true
+    }
+
+    const fn closed(&mut self, cursor: &mut Cursor<'_>) {
+        cursor.depth = cursor.depth.saturating_sub(1);
+        self.brackets_open = self.brackets_open.saturating_sub(1);
     }
 
     /// Reads what is in brackets, up to `close`.
     fn grouped(&mut self, cursor: &mut Cursor<'_>, close: &str) -> Known {
-        if cursor.depth >= MAX_DEPTH {
+        if !self.opened(cursor) {
             cursor.skip_brackets();
             return Known::default();
         }
-        cursor.depth = cursor.depth.saturating_add(1);
         let (mut all, mut count, mut last) = (Known::default(), 0_usize, Known::default());
         let mut has_comma = false;
         while cursor.peek().is_some() && !cursor.eat(close) {
@@ -173,18 +191,17 @@ impl PythonReading<'_> {
                 cursor.next();
             }
         }
-        cursor.depth = cursor.depth.saturating_sub(1);
+        self.closed(cursor);
         // Brackets around one value are only brackets.
         if close == ")" && count == 1 && !has_comma { last } else { all }
     }
 
     fn arguments(&mut self, cursor: &mut Cursor<'_>) -> Vec<PassedValue> {
         let mut arguments = Vec::new();
-        if cursor.depth >= MAX_DEPTH {
+        if !self.opened(cursor) {
             cursor.skip_brackets();
             return arguments;
         }
-        cursor.depth = cursor.depth.saturating_add(1);
         while cursor.peek().is_some() && !cursor.eat(")") {
             let before = cursor.at;
             let name = cursor.starts_argument_name().unwrap_or_default().to_owned();
@@ -199,7 +216,7 @@ impl PythonReading<'_> {
                 cursor.next();
             }
         }
-        cursor.depth = cursor.depth.saturating_sub(1);
+        self.closed(cursor);
         arguments
     }
 

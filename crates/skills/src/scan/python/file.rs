@@ -6,10 +6,10 @@ use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 
 use crate::scan::finding::{
-    DYNAMIC_CODE, NETWORK, Notes, QUOTED_OVERRIDE, REVERSE_SHELL, ScanLevel,
+    CODE_NOT_SCANNED, DYNAMIC_CODE, NETWORK, Notes, QUOTED_OVERRIDE, REVERSE_SHELL, ScanLevel,
 };
 use crate::scan::python::cursor::Cursor;
-use crate::scan::python::known::{Known, Marks};
+use crate::scan::python::known::{Known, Marks, limited};
 use crate::scan::python::names::{Facts, Functions, MAX_WORK, PythonPlace, PythonReading};
 use crate::scan::python::rules::is_network;
 use crate::scan::python::tokens::{PythonToken, TokenKind, tokens_of};
@@ -36,19 +36,21 @@ const MAX_NESTED: usize = 3;
 pub(crate) struct PythonFile<'f> {
     text: &'f str,
     tokens: Vec<PythonToken>,
+    is_whole: bool,
     names: HashMap<String, Known>,
 }
 
 impl<'f> PythonFile<'f> {
     pub(crate) fn of(text: &'f str) -> Self {
-        Self { text, tokens: tokens_of(text), names: HashMap::new() }
+        let (tokens, is_whole) = tokens_of(text);
+        Self { text, tokens, is_whole, names: HashMap::new() }
     }
 
     /// Code that starts at a line of a larger file, such as a fenced block.
     pub(crate) fn at_line(text: &'f str, whole: &'f str, line: usize) -> Self {
-        let mut tokens = tokens_of(text);
+        let (mut tokens, is_whole) = tokens_of(text);
         tokens.iter_mut().for_each(|token| token.line = token.line.saturating_add(line));
-        Self { text: whole, tokens, names: HashMap::new() }
+        Self { text: whole, tokens, is_whole, names: HashMap::new() }
     }
 }
 
@@ -57,11 +59,17 @@ pub(crate) fn look_at_python(
     files: &mut [(PythonFile<'_>, Notes)],
     own_modules: &HashSet<String>,
     shown: PythonPlace,
+    work_left: &mut usize,
 ) {
     let mut functions = Functions::new();
+    // The blocks of a page have one text, whose lines are split once.
+    let (mut lines, mut split): (Vec<&str>, &str) = (Vec::new(), "");
     for round in 1..=READINGS {
         for (file, notes) in files.iter_mut() {
-            let lines: Vec<&str> = file.text.lines().collect();
+            if !std::ptr::eq(split, file.text) {
+                split = file.text;
+                lines = split.lines().collect();
+            }
             let mut reading = PythonReading {
                 notes,
                 names: std::mem::take(&mut file.names),
@@ -73,15 +81,28 @@ pub(crate) fn look_at_python(
                 facts: Facts::default(),
                 tells: round == READINGS,
                 work: Cell::new(0),
+                most_work: MAX_WORK.min(*work_left),
                 depth: 0,
                 statements_open: 0,
+                brackets_open: 0,
                 shown,
             };
             reading.statements(&file.tokens);
             if let Some(line) = reading.facts.gives_shell.filter(|_| reading.facts.uses_sockets) {
                 reading.tell(REVERSE_SHELL, line);
             }
-            file.names = reading.names;
+            if reading.is_spent() {
+                reading.leave_out("more values than are followed");
+            }
+            if !file.is_whole {
+                reading.leave_out("more tokens than are read");
+            }
+            if let Some(reason) = reading.facts.left_out.filter(|_| reading.tells) {
+                reading.notes.note(CODE_NOT_SCANNED, 0, reason);
+            }
+            *work_left = work_left.saturating_sub(reading.work.get());
+            // Nothing is kept after the last reading.
+            file.names = if reading.tells { HashMap::new() } else { reading.names };
         }
     }
 }
@@ -102,6 +123,8 @@ impl PythonReading<'_> {
             self.statements_open = self.statements_open.saturating_add(1);
             self.one_statement(tokens);
             self.statements_open = self.statements_open.saturating_sub(1);
+        } else {
+            self.leave_out("more statements in one line than are read");
         }
     }
 
@@ -160,6 +183,9 @@ impl PythonReading<'_> {
     fn docstring(&mut self, token: &PythonToken) {
         if !self.tells {
             return;
+        }
+        if token.text.lines().nth(MAX_ROWS).is_some() {
+            self.leave_out("more lines of a text than are read");
         }
         let mut words = Vec::new();
         for (at, row) in token.text.lines().enumerate().take(MAX_ROWS) {
@@ -236,7 +262,7 @@ impl PythonReading<'_> {
     }
 
     fn definition(&mut self, first: &PythonToken, tokens: &[PythonToken]) {
-        let Some(name) = tokens.first().map(|token| token.text.clone()) else { return };
+        let Some(name) = tokens.first().map(|token| limited(token.text.clone())) else { return };
         let mut cursor = Cursor::of(tokens.get(1..).unwrap_or_default());
         let (mut parameters, mut depth) = (Vec::new(), 0_usize);
         while let Some(token) = cursor.next() {
@@ -247,7 +273,7 @@ impl PythonReading<'_> {
                 "=" if depth == 1 => drop(self.expression(&mut cursor)),
                 ":" | "->" => drop(self.expression(&mut cursor)),
                 _ if depth == 1 && token.kind == TokenKind::Name => {
-                    parameters.push(token.text.clone());
+                    parameters.push(limited(token.text.clone()));
                 }
                 _ => {}
             }
@@ -380,11 +406,14 @@ impl PythonReading<'_> {
 
     /// Reads a program that is a text of this program.
     pub(crate) fn nested(&mut self, text: &str, line: usize) {
-        if self.depth >= MAX_NESTED || self.work.get() > MAX_WORK {
+        if self.depth >= MAX_NESTED || !self.spend(text.len().saturating_mul(4)) {
+            self.leave_out("programs within programs");
             return self.tell(DYNAMIC_CODE, line);
         }
-        self.work.set(self.work.get().saturating_add(text.len().saturating_mul(4)));
-        let mut tokens = tokens_of(text);
+        let (mut tokens, is_whole) = tokens_of(text);
+        if !is_whole {
+            self.leave_out("more tokens than are read");
+        }
         tokens.iter_mut().for_each(|token| token.line = line);
         self.depth = self.depth.saturating_add(1);
         let scopes = std::mem::take(&mut self.scopes);

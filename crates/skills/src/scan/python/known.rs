@@ -2,11 +2,14 @@
 
 use std::ops::BitOr;
 
-/// Most bytes of a text that is put together.
+/// Most bytes of a text that is followed.
 const MAX_TEXT: usize = 16 << 10;
 
 /// Most members of a list that are kept.
 const MAX_MEMBERS: usize = 1_024;
+
+/// Most bytes of a dotted name.
+const MAX_PATH: usize = 200;
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -27,6 +30,8 @@ impl Marks {
 
     /// One variable that is named like a secret.
     pub(crate) const VARIABLE: Self = Self(32);
+    /// Only a part of its text or list is followed.
+    pub(crate) const CUT: Self = Self(64);
 
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
@@ -60,11 +65,30 @@ pub(crate) struct Known {
 
 impl Known {
     pub(crate) fn named(path: &str) -> Self {
-        Self { path: path.to_owned(), ..Self::default() }
+        let path = if path.len() <= MAX_PATH { path.to_owned() } else { String::new() };
+        Self { path, ..Self::default() }
     }
 
     pub(crate) fn text(text: String) -> Self {
-        Self { text: Some(text), is_whole: true, ..Self::default() }
+        Self { text: Some(text), is_whole: true, ..Self::default() }.cut()
+    }
+
+    /// The value with as much of its text as is followed.
+    pub(crate) fn cut(mut self) -> Self {
+        if let Some(text) = self.text.as_mut().filter(|text| text.len() > MAX_TEXT) {
+            text.truncate(text.floor_char_boundary(MAX_TEXT));
+            text.shrink_to_fit();
+            self.is_whole = false;
+            self.marks = self.marks | Marks::CUT;
+        }
+        self
+    }
+
+    /// The bytes that a copy takes.
+    pub(crate) fn size(&self) -> usize {
+        let members: usize = self.members.iter().map(|one| one.len().saturating_add(24)).sum();
+        let text = self.text.as_ref().map_or(0, String::len);
+        text.saturating_add(self.path.len()).saturating_add(members).max(64)
     }
 
     /// The text, or the members as words of a command.
@@ -75,8 +99,11 @@ impl Known {
 
     pub(crate) fn push_member(&mut self, member: &Self) {
         self.marks = self.marks | member.marks;
-        if let Some(text) = member.text.as_ref().filter(|_| self.members.len() < MAX_MEMBERS) {
+        let Some(text) = member.text.as_ref() else { return };
+        if self.members.len() < MAX_MEMBERS {
             self.members.push(text.clone());
+        } else {
+            self.marks = self.marks | Marks::CUT;
         }
     }
 
@@ -88,7 +115,8 @@ impl Known {
 
     /// `self + other`, with `between` in the middle: `/` for paths.
     pub(crate) fn joined(self, other: Self, between: &str) -> Self {
-        let is_whole = self.is_whole && other.is_whole;
+        let mut is_whole = self.is_whole && other.is_whole;
+        let mut marks = self.marks | other.marks;
         let text = match (self.text, other.text) {
             (None, None) => None,
             (one, other) => {
@@ -99,19 +127,24 @@ impl Known {
                         text.push_str(between);
                     }
                     text.push_str(&rest);
+                } else {
+                    is_whole = false;
+                    marks = marks | Marks::CUT;
                 }
                 Some(text)
             }
         };
         let mut members = self.members;
         let room = MAX_MEMBERS.saturating_sub(members.len());
+        if other.members.len() > room {
+            marks = marks | Marks::CUT;
+        }
         members.extend(other.members.into_iter().take(room));
-        Self { path: self.path, text, is_whole, members, marks: self.marks | other.marks }
+        Self { path: self.path, text, is_whole, members, marks }
     }
 }
 
 /// A dotted name that does not grow without end: `a().b().c()…`.
 pub(crate) fn limited(path: String) -> String {
-    const MAX_PATH: usize = 200;
     if path.len() <= MAX_PATH { path } else { String::new() }
 }

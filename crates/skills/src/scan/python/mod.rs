@@ -11,4 +11,4 @@ mod rules;
 mod tokens;
 
 pub(crate) use crate::scan::python::file::{PythonFile, look_at_python};
-pub(crate) use crate::scan::python::names::PythonPlace;
+pub(crate) use crate::scan::python::names::{MAX_WORK_OF_ALL, PythonPlace};

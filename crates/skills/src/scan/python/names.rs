@@ -11,6 +11,9 @@ use crate::scan::python::rules::is_network;
 /// Most bytes that are copied while one file is read once. Beyond it, values are not followed.
 pub(crate) const MAX_WORK: usize = 32 << 20;
 
+/// Most bytes that are copied for all files of a skill.
+pub(crate) const MAX_WORK_OF_ALL: usize = 128 << 20;
+
 /// Most functions around a statement in which a name is looked for.
 const MAX_OUTER: usize = 4;
 
@@ -40,6 +43,8 @@ pub(crate) struct Facts {
     pub(crate) downloads: Vec<String>,
     /// A text that a reader cannot read stands in the file.
     pub(crate) has_payload: bool,
+    /// Why a part of the file was not looked at.
+    pub(crate) left_out: Option<&'static str>,
 }
 
 /// Functions of all files, by name.
@@ -57,9 +62,12 @@ pub(crate) struct PythonReading<'f> {
     pub(crate) lines: &'f [&'f str],
     pub(crate) facts: Facts,
     pub(crate) tells: bool,
+    /// Bytes that were copied, and how many may be.
     pub(crate) work: Cell<usize>,
+    pub(crate) most_work: usize,
     pub(crate) depth: usize,
     pub(crate) statements_open: usize,
+    pub(crate) brackets_open: usize,
     pub(crate) shown: PythonPlace,
 }
 
@@ -70,16 +78,42 @@ impl PythonReading<'_> {
     }
 
     pub(crate) fn assign(&mut self, name: &str, value: Known) {
-        self.names.insert(self.key(name), value);
+        self.keep(self.key(name), value);
     }
 
     pub(crate) fn assign_global(&mut self, name: &str, value: Known) {
-        self.names.insert(format!("\n{name}"), value);
+        self.keep(format!("\n{name}"), value);
+    }
+
+    /// Keeps what is known of a name; beyond the bound only where it comes from.
+    fn keep(&mut self, key: String, value: Known) {
+        let value = value.cut();
+        let value = if self.spend(value.size()) {
+            value
+        } else {
+            Known { marks: value.marks, ..Known::default() }
+        };
+        self.names.insert(key, value);
+    }
+
+    /// Counts bytes that are copied. False if there are too many, so that nothing is followed any more.
+    pub(crate) fn spend(&self, bytes: usize) -> bool {
+        self.work.set(self.work.get().saturating_add(bytes));
+        !self.is_spent()
+    }
+
+    pub(crate) fn is_spent(&self) -> bool {
+        self.work.get() > self.most_work
+    }
+
+    /// Remembers that a part of the file is not looked at.
+    pub(crate) fn leave_out(&mut self, reason: &'static str) {
+        self.facts.left_out = self.facts.left_out.or(Some(reason));
     }
 
     /// What is known of a name in the function that is read, or of the file.
     pub(crate) fn find(&self, name: &str) -> Option<Known> {
-        if self.work.get() > MAX_WORK {
+        if self.is_spent() {
             return None;
         }
         let known = self.names.get(&self.key(name)).or_else(|| {
@@ -92,13 +126,12 @@ impl PythonReading<'_> {
             let marks = *function.given.get(name)?;
             Some(Known { marks, ..Known::default() })
         })?;
-        let members: usize = known.members.iter().map(|one| one.len().saturating_add(24)).sum();
-        let cost = known.text.as_ref().map_or(64, String::len).saturating_add(members);
-        self.work.set(self.work.get().saturating_add(cost));
+        self.spend(known.size());
         Some(known)
     }
 
     pub(crate) fn returned(&mut self, value: Known) {
+        let value = value.cut();
         let Some((_, name)) = self.scopes.last() else { return };
         let function = self.functions.entry(name.clone()).or_default();
         let marks = function.result.marks | value.marks.without(Marks::COMPOSED);
@@ -122,7 +155,12 @@ impl PythonReading<'_> {
             let given = function.given.entry(name).or_default();
             *given = *given | argument.value.marks;
         }
-        Some(function.result.clone())
+        let size = function.result.size();
+        let result = Known { marks: function.result.marks, ..Known::default() };
+        if !self.spend(size) {
+            return Some(result);
+        }
+        self.functions.get(name).map(|function| function.result.clone())
     }
 
     pub(crate) fn tell(&mut self, rule: ScanRule, line: usize) {

@@ -39,12 +39,12 @@ impl PythonToken {
     }
 }
 
-/// The tokens of a text.
-pub(crate) fn tokens_of(text: &str) -> Vec<PythonToken> {
+/// The tokens of a text, and whether they are all of it.
+pub(crate) fn tokens_of(text: &str) -> (Vec<PythonToken>, bool) {
     let mut lexer = Lexer::of(text, 1, 0);
     lexer.run();
     lexer.push(TokenKind::End, String::new());
-    lexer.tokens
+    (lexer.tokens, lexer.is_whole)
 }
 
 struct Lexer<'t> {
@@ -54,6 +54,7 @@ struct Lexer<'t> {
     indent: usize,
     depth: usize,
     nested: usize,
+    is_whole: bool,
 }
 
 impl<'t> Lexer<'t> {
@@ -65,6 +66,7 @@ impl<'t> Lexer<'t> {
             indent: 0,
             depth: 0,
             nested,
+            is_whole: true,
         }
     }
 
@@ -95,6 +97,7 @@ impl<'t> Lexer<'t> {
         self.indent = self.take_while(|letter| matches!(letter, ' ' | '\t')).len();
         while let Some(letter) = self.rest.peek().copied() {
             if self.tokens.len() >= MAX_TOKENS {
+                self.is_whole = false;
                 return;
             }
             match letter {
@@ -205,6 +208,7 @@ impl<'t> Lexer<'t> {
         if prefix.contains('f') && self.nested < MAX_NESTED {
             self.formatted(&content, is_raw);
         } else {
+            self.is_whole &= !prefix.contains('f') || !content.contains('{');
             self.push(TokenKind::Text, if is_raw { content } else { unescaped(&content) });
         }
         self.line = end;
@@ -223,6 +227,7 @@ impl<'t> Lexer<'t> {
                     let mut inner = Lexer::of(&code, self.line, self.nested.saturating_add(1));
                     inner.run();
                     let room = MAX_TOKENS.saturating_sub(self.tokens.len());
+                    self.is_whole &= inner.is_whole && inner.tokens.len() <= room;
                     self.push(TokenKind::Operator, "(".to_owned());
                     let inner = inner.tokens.into_iter().filter(|one| one.kind != TokenKind::End);
                     self.tokens.extend(inner.take(room));
@@ -320,7 +325,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        let words = tokens_of(text).into_iter().map(|token| match token.kind {
+        let words = tokens_of(text).0.into_iter().map(|token| match token.kind {
             TokenKind::Text => format!("'{}'", token.text),
             TokenKind::End => ";".to_owned(),
             _ => token.text,
@@ -340,7 +345,7 @@ mod tests {
 
     #[test]
     fn lines_and_indents_are_kept() {
-        let tokens = tokens_of("if a:\n    b = '''x\ny'''\n    c\n");
+        let (tokens, _) = tokens_of("if a:\n    b = '''x\ny'''\n    c\n");
         let place = |text: &str| {
             tokens.iter().find(|one| one.text == text).map(|one| (one.line, one.indent))
         };

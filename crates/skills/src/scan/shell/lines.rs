@@ -2,11 +2,12 @@
 
 use crate::scan::address::{addresses, host_of, look_at_addresses};
 use crate::scan::finding::{
-    DECODED_SHELL, DOWNLOAD_RUN, KNOWN_INSTALLER, Notes, PIPE_TO_SHELL, SECRETS_SENT, ScanRule,
+    CODE_NOT_SCANNED, DECODED_SHELL, DOWNLOAD_RUN, KNOWN_INSTALLER, Notes, PIPE_TO_SHELL,
+    SECRETS_SENT, ScanRule,
 };
 use crate::scan::paths::is_credential_path;
 use crate::scan::shell::commands::{look_at_line, look_at_step, look_at_tools};
-use crate::scan::shell::steps::{ShellStep, steps_of};
+use crate::scan::shell::steps::{MAX_LINE, ShellStep, steps_of};
 
 /// Where commands stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,9 @@ pub(crate) fn look_at_shell(text: &str, line: usize, shell: Shell, notes: &mut N
         let about = whole.as_str();
         if shell == Shell::Script {
             look_at_addresses(about, here, notes);
+            if about.len() > MAX_LINE {
+                notes.note(CODE_NOT_SCANNED, 0, "a longer line than is read");
+            }
         }
         let steps = steps_of(about);
         look_at_pipes(&steps, about, here, notes);

@@ -33,6 +33,9 @@ const FETCHERS: [&str; 11] = [
     "http",
 ];
 
+/// Most characters of a line that are split.
+pub(crate) const MAX_LINE: usize = 20_000;
+
 /// A command of a line: its words, and whether the one before is piped into it.
 #[derive(Debug, Default)]
 pub(crate) struct ShellStep {
@@ -112,7 +115,7 @@ pub(crate) fn steps_of(line: &str) -> Vec<ShellStep> {
 fn split(line: &str, has_quotes: bool) -> Option<Vec<ShellStep>> {
     let (mut steps, mut step, mut word) = (Vec::new(), ShellStep::default(), String::new());
     let mut quote = None;
-    let mut letters = line.chars().take(20_000).peekable();
+    let mut letters = line.chars().take(MAX_LINE).peekable();
     while let Some(letter) = letters.next() {
         let is_quote = has_quotes && matches!(letter, '"' | '\'');
         match (letter, quote) {

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use crate::scan::finding::{CODE_NOT_SCANNED, Notes};
+
 /// A block of Python in a text.
 #[derive(Debug)]
 pub(crate) struct CodeBlock {
@@ -14,7 +16,12 @@ pub(crate) struct CodeBlock {
 const MAX_BLOCKS: usize = 100;
 
 /// The Python that a shell is given as its input: `python3 - <<'END'` up to `END`.
-pub(crate) fn programs_in_shell(text: &str, bytes: Range<usize>, line: usize) -> Vec<CodeBlock> {
+pub(crate) fn programs_in_shell(
+    text: &str,
+    bytes: Range<usize>,
+    line: usize,
+    notes: &mut Notes,
+) -> Vec<CodeBlock> {
     let mut blocks = Vec::new();
     let mut offset = bytes.start;
     let mut open: Option<(String, usize, usize)> = None;
@@ -40,6 +47,9 @@ pub(crate) fn programs_in_shell(text: &str, bytes: Range<usize>, line: usize) ->
             }
             _ => {}
         }
+    }
+    if blocks.len() >= MAX_BLOCKS {
+        notes.note(CODE_NOT_SCANNED, 0, "more programs in commands than are read");
     }
     blocks
 }
@@ -120,12 +130,12 @@ mod tests {
     #[test]
     fn programs_and_data_are_found_in_texts() {
         let text = "x\npython3 - <<'PY'\nprint(1)\nPY\ny";
-        let blocks = programs_in_shell(text, 0..text.len(), 0);
+        let blocks = programs_in_shell(text, 0..text.len(), 0, &mut Notes::of("a"));
         let found: Vec<_> =
             blocks.iter().map(|one| (text.get(one.bytes.clone()).unwrap(), one.line)).collect();
         assert_eq!(found, [("print(1)\n", 2)]);
         let text = "sudo python3 -c 'exec(x)' a\n";
-        let blocks = programs_in_shell(text, 0..text.len(), 0);
+        let blocks = programs_in_shell(text, 0..text.len(), 0, &mut Notes::of("a"));
         assert_eq!(blocks.first().map(|one| text.get(one.bytes.clone()).unwrap()), Some("exec(x)"));
         assert!(is_unreadable(&"12,250,7,".repeat(30)));
         assert!(!is_unreadable(

@@ -287,7 +287,7 @@ impl Page<'_> {
                 let plain = content.lines().map(|row| row.trim_start().trim_start_matches("$ "));
                 let plain = plain.collect::<Vec<_>>().join("\n");
                 look_at_shell(&plain, first, Shell::Fragment, self.notes);
-                blocks.extend(programs_in_shell(text, open.start..end, open.line));
+                blocks.extend(programs_in_shell(text, open.start..end, open.line, self.notes));
             }
             _ => {}
         }
