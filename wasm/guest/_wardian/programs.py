@@ -128,31 +128,43 @@ def _shell(words: list[str]) -> Program:
 def _env(words: list[str], environment: Mapping[str, str] | None, cwd: str | None) -> Program:
     """`env A=b program`, and without a program the list of variables."""
     given: dict[str, str] = {}
+    removed: set[str] = set()
     is_empty = False
     while words and (words[0].startswith("-") or "=" in words[0]):
         word = words.pop(0)
         if word in ("-i", "-", "--ignore-environment"):
             is_empty = True
+        elif word == "--":
+            while words and "=" in words[0]:
+                _assign(given, words.pop(0))
+            break
         elif word in ("-u", "--unset") and words:
-            words.pop(0)
+            removed.add(words.pop(0))
+        elif word.startswith("--unset=") or (word.startswith("-u") and len(word) > 2):
+            removed.add(word.removeprefix("--unset=").removeprefix("-u"))
         elif word == "-S" and words:
             words[:1] = shlex.split(words[0])
-        elif "=" in word and not word.startswith("-"):
-            name, _, value = word.partition("=")
-            given[name] = value
-        elif not word.startswith("-u"):
+        elif not word.startswith("-"):
+            _assign(given, word)
+        else:
             raise missing([f"env {word}"])
     inner = resolve(words, environment, cwd) if words else None
 
     def run(*, environment: Any = None, **options: Any) -> int:
         before: Any = os.environ if environment is None else environment
-        variables = {**({} if is_empty else before), **given}
+        kept = {} if is_empty else {name: before[name] for name in before if name not in removed}
+        variables = {**kept, **given}
         if inner is None:
             listed = "".join(f"{name}={value}\n" for name, value in variables.items())
             return _in_place(lambda _: utilities.write(listed))(environment=variables, **options)
         return inner(environment=variables, **options)
 
     return run
+
+
+def _assign(variables: dict[str, str], word: str) -> None:
+    name, _, value = word.partition("=")
+    variables[name] = value
 
 
 def _file(path: str, words: list[str], environment: Mapping[str, str] | None, cwd: str | None) -> Program:

@@ -89,6 +89,17 @@ LINES = [
     "[ -f none ]; echo $?; test; echo $?",
     "realpath sub/../a.txt | PY -c 'print(input().endswith(\"/a.txt\"))'",
     "false | true; echo $?; true | false; echo $?",
+    "printf '1\\n2\\n3\\n' > n; tail -n +2 n; tail -n -2 n; head -n -2 n; head -n +1 n; tail -n 9 n; head -n -9 n; tail -n 0 n",
+    "printf 'a\\rb\\n2\\n' | head -n 1; printf 'a\\fb\\n' | cat -n",
+    "A=1 B=2 env -u A PY env.py; export A=1 B=2; env -uB PY env.py; env --unset=A PY env.py; env -u A -- B=4 PY env.py",
+    "mkdir d; cd d; mkdir e; rm -rf . .. ./ e/..; echo $?; ls; cd ..; ls",
+    "mkdir -v d; mkdir -pv d/e/f; cp -v a.txt d; mv -v d/a.txt d/e; rm -v d/e/a.txt; rm -rv d; ls",
+    "mkdir -m 700 d; PY -c 'import os; print(oct(os.stat(\"d\").st_mode))'; mkdir a.txt 2>/dev/null; echo $?; mkdir -p a.txt 2>/dev/null; echo $?; rm 2>/dev/null; echo $?",
+    "basename -a /x/a.txt b.txt; basename -s .txt a.txt; basename -a -s .txt /x/a.txt b.txt; basename /a/ ; dirname /a /a/b",
+    "realpath -m /none/such/../x; realpath /none/such; echo $?; realpath -e none; echo $?",
+    "date +%N | PY -c 'print(len(input()))'; date +%F | PY -c 'print(len(input()))'; date +'a%%b'",
+    "printf %c abc; printf '%3c|%-3c|' x yz; printf '%d %x %o\\n' 0x10 010 8; printf '%5s|%.2s|%05d\\n' a bcd 7",
+    "cp a.txt a.txt; echo $?; mv none x; echo $?",
 ]
 
 
