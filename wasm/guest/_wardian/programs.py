@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from _wardian import child, descriptors, files, foreign, places, processes, shell, utilities
+from _wardian import child, descriptors, files, foreign, places, processes, shell, shell_options, utilities
 from _wardian.foreign import PROCESSES, Missing, missing
 from _wardian.shell import NOT_FOUND
 
@@ -91,27 +91,32 @@ def _in_place(call: Callable[[Mapping[str, str]], int]) -> Program:
     return run
 
 
-def shell_program(text: str, arguments: Sequence[str] = ()) -> Program:
+def shell_program(
+    text: str, arguments: Sequence[str] = (), options: shell_options.Options | None = None
+) -> Program:
     """A shell that executes a text."""
-    return _in_place(lambda environment: shell.run(text, resolve, environment, arguments))
+    return _in_place(lambda environment: shell.run(text, resolve, environment, arguments, options))
 
 
 def _shell(words: list[str]) -> Program:
-    rest = words[1:]
-    takes_text = False
-    while rest and rest[0].startswith(("-", "+")) and len(rest[0]) > 1:
-        option = rest.pop(0)
-        if option == "--version":
-            return _in_place(lambda environment: utilities.say_version(words[0]))
-        takes_text = takes_text or (not option.startswith("--") and "c" in option)
-    if takes_text:
+    if words[1:2] == ["--version"]:
+        return _in_place(lambda environment: utilities.say_version(words[0]))
+    try:
+        options, rest, _ = shell_options.read(words[1:], shell_options.Options(), is_start=True)
+    except shell_options.OptionError as error:
+        refusal = str(error)
+        return _in_place(lambda environment: utilities.refuse(words[0], refusal))
+    if options.takes_text:
         if not rest:
             return _in_place(lambda environment: utilities.refuse(words[0], "-c requires an argument"))
-        return shell_program(rest[0], rest[1:] or ["sh"])
+        return shell_program(rest[0], rest[1:] or words[:1], options)
     if not rest:
-        return _in_place(
-            lambda environment: shell.run(descriptors.rest_of(0).decode("utf-8", "replace"), resolve, environment)
-        )
+
+        def run_input(environment: Mapping[str, str]) -> int:
+            text = descriptors.rest_of(0).decode("utf-8", "surrogateescape")
+            return shell.run(text, resolve, environment, words[:1], options)
+
+        return _in_place(run_input)
 
     def run_file(environment: Mapping[str, str]) -> int:
         try:
@@ -120,7 +125,7 @@ def _shell(words: list[str]) -> Program:
         except OSError as error:
             utilities.refuse(words[0], f"{rest[0]}: {error.strerror}")
             return NOT_FOUND
-        return shell.run(text, resolve, environment, rest)
+        return shell.run(text, resolve, environment, rest, options)
 
     return _in_place(run_file)
 
