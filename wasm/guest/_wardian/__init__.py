@@ -18,7 +18,7 @@ the program and answers with exactly one of RETURNED and RAISED:
   `tls_trust`) and `readiness`: the C modules `_socket`, `_ssl` and `select` on top of them;
 - `script`: programs as scripts and modules; `advice`: errors with advice for the sandbox;
 - `programs`: other programs, of which there are Python (`child`, with `child_modules`, `child_state`, `descriptors` and
-  `interpreter_options`), a `shell` (with `shell_syntax`) and `utilities`; `foreign`: the missing ones; `popen` and
+  `interpreter_options`), a `shell` (with `shell_syntax` and `shell_options`) and `utilities`; `foreign`: the missing ones; `popen` and
   `shells`: `subprocess` and asyncio on top of them; `signals`: ends by a signal;
 - `packages`: missing packages and their substitutes; `late`: what packages of an image find only
   in runs; `figures`: figures and pictures as files;

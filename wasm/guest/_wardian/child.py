@@ -152,10 +152,10 @@ def time_limit(timeout: float | None) -> Iterator[None]:
     Raises:
         TimedOut: The time was over.
     """
-    if timeout is None:
+    if timeout is None and not timers.rest()[0]:
         yield
         return
-    clock = _Clock(timeout)
+    clock = _Clock(timeout)  # also for the parent's timer, whose exception is no failure of what runs
     try:
         clock.is_running = True
         yield
@@ -181,7 +181,11 @@ class _Child:
         self._handlers = child_state.ExitHandlers()
         self._put_back: list[Callable[[], object]] = []
         self._interrupted = 0
+        self._is_interruptible = False
         self._outer = sys.exc_info()[1]
+        self._streams: list[Any] = []
+        self._ended: int | None = None
+        self._silenced: dict[int, int] = {}
 
     def run(self, cwd: str | None, environment: Mapping[str, str] | None) -> int:
         """Runs the program and returns its exit code.
@@ -191,29 +195,37 @@ class _Child:
             TimedOut: The time was over.
             BaseException: The handler of the parent's timer, or of an interruption, has raised it.
         """
-        modules = child_modules.Modules()
-        opened = descriptors.open_ones()
-        clock = _Clock(self._timeout)
         interrupt = signals.get_handler(signals.INTERRUPT)
+        self._is_interruptible = callable(interrupt)
         end_before = signals.end_child
+        modules: child_modules.Modules | None = None
+        clock: _Clock | None = None
+        opened: set[int] | None = None
+        if self._is_interruptible:  # the program gets what comes until it begins
+            signals.set_handler(signals.INTERRUPT, self._note_interrupt)
         try:
+            modules = child_modules.Modules()
+            opened = descriptors.open_ones()
+            clock = _Clock(self._timeout)
             self._enter(environment, opened)
-            if callable(interrupt):
-                signals.set_handler(signals.INTERRUPT, self._interrupt)
             if cwd is not None:
                 os.chdir(cwd)
-            signals.end_child = _end_child
+            signals.end_child = self._end
             code = contextvars.Context().run(self._main, modules, clock)
         except _Ends as end:
             code = end.code
         finally:
-            clock.stop()
+            if clock is not None:
+                clock.stop()
             signals.end_child = end_before
-            if callable(interrupt):
+            if self._is_interruptible:
                 signals.set_handler(signals.INTERRUPT, self._note_interrupt)
+            self._unsilence()
             self._leave(modules)
-            clock.end()
-            _close_left(opened)
+            if clock is not None:
+                clock.end()
+            if opened is not None:
+                _close_left(opened)
             signals.set_handler(signals.INTERRUPT, interrupt if interrupt is not None else _signal.SIG_DFL)
         clock.check()
         if self._interrupted and callable(interrupt):
@@ -255,13 +267,46 @@ class _Child:
         options: Any = warnings
         options._processoptions(sys.warnoptions)
 
-    def _leave(self, modules: child_modules.Modules) -> None:
+    def _leave(self, modules: child_modules.Modules | None) -> None:
         for put_back in reversed(self._put_back):
             try:
                 put_back()
             except Exception:
                 pass  # such as a folder that the child has removed
-        modules.put_back()
+        if modules is not None:
+            modules.put_back()
+
+    def _end(self, code: int) -> None:
+        """Ends the program at once. One that catches that keeps its first exit code, and prints no more."""
+        if self._ended is None:
+            self._ended = code
+            self._switch_off()
+            for place in (1, 2):
+                try:
+                    self._silenced[place] = descriptors.duplicate(place)
+                except OSError:  # it is closed
+                    continue
+            nothing = descriptors.nowhere()
+            try:
+                descriptors.put_in_place(dict.fromkeys(self._silenced, nothing))
+            finally:
+                descriptors.close(nothing)
+        raise _Ends(self._ended)
+
+    def _unsilence(self) -> None:
+        """Gives the descriptors back to children of the program, and to its parent."""
+        silenced, self._silenced = self._silenced, {}
+        try:
+            descriptors.put_in_place(silenced)
+        finally:
+            for number in silenced.values():
+                descriptors.close(number)
+
+    def _switch_off(self) -> None:
+        for stream in self._streams:
+            raw = getattr(getattr(stream, "buffer", None), "raw", None)
+            if isinstance(raw, descriptors.Output):
+                raw.is_off = True
 
     def _interrupt(self, signalnum: int, frame: object) -> None:
         """An interruption is the parent's as well as the child's, unless the child has sent it to itself."""
@@ -275,7 +320,7 @@ class _Child:
     # What follows runs in the state of the child.
 
     def _main(self, modules: child_modules.Modules, clock: _Clock) -> int:
-        streams = sys.stdout, sys.stderr
+        self._streams = [sys.stdout, sys.stderr]
         handlers = len(logging._handlerList)  # type: ignore[attr-defined]
         main = ModuleType("__main__")
         names = main.__dict__
@@ -286,22 +331,29 @@ class _Child:
             clock.is_running = True
             code = self._guarded(lambda: self._execute(names))
             code = self._guarded(threads.finish) or code
-            self._handlers.run()
+            self._guarded(self._handlers.run)
             child_state.close_log_handlers(handlers)
             code = _flush(code)
             for module in modules.own():
                 child_modules.clear(module)
             return _flush(code)
         except _Ends as end:
+            self._switch_off()
+            if not clock.has_timed_out and clock.raised is None:
+                self._unsilence()
+                threads.finish_children()
             return end.code
         finally:
-            for stream in streams:
-                raw = getattr(getattr(stream, "buffer", None), "raw", None)
-                if isinstance(raw, descriptors.Output):
-                    raw.is_off = True
+            self._switch_off()
 
     def _guarded(self, call: Callable[[], object]) -> int:
         """Calls a part of the program, and returns the exit code that follows from how it ends."""
+        code = self._outcome(call)
+        if self._ended is not None:  # the program has caught its end
+            raise _Ends(self._ended)
+        return code
+
+    def _outcome(self, call: Callable[[], object]) -> int:
         try:
             call()
         except SystemExit as stop:
@@ -337,6 +389,10 @@ class _Child:
 
     def _execute(self, names: dict[str, Any]) -> None:
         command = self._command
+        if self._is_interruptible:
+            signals.set_handler(signals.INTERRUPT, self._interrupt)
+            if self._interrupted:
+                raise KeyboardInterrupt
         if self._prepare is not None:
             self._prepare()
         sys.argv = list(command.arguments)
@@ -477,10 +533,6 @@ def _flush(code: int) -> int:
         except Exception:
             code = code or 120
     return code
-
-
-def _end_child(code: int) -> None:
-    raise _Ends(code)
 
 
 def _close_left(opened: set[int]) -> None:

@@ -23,6 +23,7 @@ _open, _close, _read, _write = posix.open, posix.close, posix.read, posix.write
 _lseek, _unlink, _fstat = posix.lseek, posix.unlink, posix.fstat
 
 _READ_SIZE = 1 << 16
+_LINE_SIZE = 1 << 10
 _OPEN_MAX = 256
 """Most open files of a run."""
 
@@ -97,6 +98,40 @@ def open_ones() -> set[int]:
     return found
 
 
+def put_in_place(wanted: Mapping[int, int]) -> None:
+    """Puts descriptors in the place of standard ones, for good. One of them may be another standard one."""
+    wanted = {place: number for place, number in wanted.items() if place != number}
+    held: dict[int, int] = {}
+    try:
+        for place, number in wanted.items():
+            if number in wanted:  # it will be another file when its turn comes
+                held[place] = _dup(number)
+        for place, number in wanted.items():
+            _dup2(held.get(place, number), place)
+    finally:
+        for number in held.values():
+            _close(number)
+
+
+def line_of(descriptor: int) -> bytes:
+    """Reads a line, and nothing behind it."""
+    parts = []
+    try:
+        at: int | None = _lseek(descriptor, 0, os.SEEK_CUR)
+    except OSError:  # a stream
+        at = None
+    while part := _read(descriptor, 1 if at is None else _LINE_SIZE):
+        line, end, _ = part.partition(b"\n")
+        parts.append(line + end)
+        if at is not None:
+            at += len(line + end)
+        if end:
+            if at is not None:
+                _lseek(descriptor, at, os.SEEK_SET)
+            break
+    return b"".join(parts)
+
+
 class Redirection:
     """Puts descriptors in the place of standard ones for the time of a `with` statement.
 
@@ -109,25 +144,17 @@ class Redirection:
         self._saved: list[tuple[int, int | None]] = []
 
     def __enter__(self) -> Redirection:
-        held: dict[int, int] = {}
         try:
-            for place, number in self._wanted.items():
-                if number in self._wanted:  # it will be another file when its turn comes
-                    held[place] = _dup(number)
             for place in range(3):
                 try:
                     saved = _dup(place)
                 except OSError:  # it is closed
                     saved = None
                 self._saved.append((place, saved))
-            for place, number in self._wanted.items():
-                _dup2(held.get(place, number), place)
+            put_in_place(self._wanted)
         except BaseException:
             self._restore()
             raise
-        finally:
-            for number in held.values():
-                _close(number)
         return self
 
     def __exit__(self, *error: object) -> None:

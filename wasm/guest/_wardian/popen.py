@@ -20,6 +20,7 @@ from typing import Any
 from _wardian import child, descriptors, processes, programs, threads
 
 _PIPE, _STDOUT, _DEVNULL = -1, -2, -3
+_UNPREPARED = 255
 
 
 class _Source(io.RawIOBase):
@@ -107,6 +108,7 @@ class Process:
         prepare: Any,
     ) -> None:
         self._program, self._cwd, self._prepare = program, cwd, prepare
+        self.is_unprepared = False
         self._environment = environment
         self.number = processes.next_number()
         self._own: list[int] = []
@@ -185,8 +187,12 @@ class Process:
                 environment=self._environment,
                 standard=standard,
                 timeout=timeout,
-                prepare=self._prepare,
+                prepare=self._prepared if self._prepare is not None else None,
             )
+        except SystemExit as stop:
+            if not self.is_unprepared:
+                raise
+            code = int(stop.code or 0)
         finally:
             processes.plan_number(None)
             self.code = code
@@ -197,6 +203,16 @@ class Process:
                 descriptors.close(number)
             self._own.clear()
             self.input.clear()
+
+    def _prepared(self) -> None:
+        """Calls `preexec_fn`. If that fails, the program does not begin."""
+        try:
+            self._prepare()
+        except threads.Unwinds:
+            raise
+        except BaseException:
+            self.is_unprepared = True
+            raise SystemExit(_UNPREPARED) from None
 
     def end(self, number: int) -> None:
         """Ends a child that has not begun, by a signal."""
@@ -280,6 +296,7 @@ def _start(
     self._child_created = False
     self.returncode = None
     self.args = args
+    bufsize = -1 if bufsize is None else bufsize
     if not isinstance(bufsize, int):
         raise TypeError("bufsize must be an integer")
     if startupinfo is not None:
@@ -354,6 +371,8 @@ def _run(self: Any, timeout: float | None) -> None:
             expired: Any = sys.modules["subprocess"].TimeoutExpired
             raise expired(self.args, timeout, output=output[0], stderr=output[1]) from None
     self.returncode = process.code
+    if process.is_unprepared:
+        raise sys.modules["subprocess"].SubprocessError("Exception occurred in preexec_fn.")
 
 
 def _raw_sources(process: Process) -> tuple[_Source | None, _Source | None]:

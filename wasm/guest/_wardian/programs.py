@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from _wardian import child, descriptors, files, foreign, places, processes, shell, utilities
+from _wardian import child, descriptors, files, foreign, places, processes, shell, shell_options, utilities
 from _wardian.foreign import PROCESSES, Missing, missing
 from _wardian.shell import NOT_FOUND
 
@@ -91,27 +91,32 @@ def _in_place(call: Callable[[Mapping[str, str]], int]) -> Program:
     return run
 
 
-def shell_program(text: str, arguments: Sequence[str] = ()) -> Program:
+def shell_program(
+    text: str, arguments: Sequence[str] = (), options: shell_options.Options | None = None
+) -> Program:
     """A shell that executes a text."""
-    return _in_place(lambda environment: shell.run(text, resolve, environment, arguments))
+    return _in_place(lambda environment: shell.run(text, resolve, environment, arguments, options))
 
 
 def _shell(words: list[str]) -> Program:
-    rest = words[1:]
-    takes_text = False
-    while rest and rest[0].startswith(("-", "+")) and len(rest[0]) > 1:
-        option = rest.pop(0)
-        if option == "--version":
-            return _in_place(lambda environment: utilities.say_version(words[0]))
-        takes_text = takes_text or (not option.startswith("--") and "c" in option)
-    if takes_text:
+    if words[1:2] == ["--version"]:
+        return _in_place(lambda environment: utilities.say_version(words[0]))
+    try:
+        options, rest, _ = shell_options.read(words[1:], shell_options.Options(), is_start=True)
+    except shell_options.OptionError as error:
+        refusal = str(error)
+        return _in_place(lambda environment: utilities.refuse(words[0], refusal))
+    if options.takes_text:
         if not rest:
             return _in_place(lambda environment: utilities.refuse(words[0], "-c requires an argument"))
-        return shell_program(rest[0], rest[1:] or ["sh"])
+        return shell_program(rest[0], rest[1:] or words[:1], options)
     if not rest:
-        return _in_place(
-            lambda environment: shell.run(descriptors.rest_of(0).decode("utf-8", "replace"), resolve, environment)
-        )
+
+        def run_input(environment: Mapping[str, str]) -> int:
+            text = descriptors.rest_of(0).decode("utf-8", "surrogateescape")
+            return shell.run(text, resolve, environment, words[:1], options)
+
+        return _in_place(run_input)
 
     def run_file(environment: Mapping[str, str]) -> int:
         try:
@@ -120,7 +125,7 @@ def _shell(words: list[str]) -> Program:
         except OSError as error:
             utilities.refuse(words[0], f"{rest[0]}: {error.strerror}")
             return NOT_FOUND
-        return shell.run(text, resolve, environment, rest)
+        return shell.run(text, resolve, environment, rest, options)
 
     return _in_place(run_file)
 
@@ -128,31 +133,43 @@ def _shell(words: list[str]) -> Program:
 def _env(words: list[str], environment: Mapping[str, str] | None, cwd: str | None) -> Program:
     """`env A=b program`, and without a program the list of variables."""
     given: dict[str, str] = {}
+    removed: set[str] = set()
     is_empty = False
     while words and (words[0].startswith("-") or "=" in words[0]):
         word = words.pop(0)
         if word in ("-i", "-", "--ignore-environment"):
             is_empty = True
+        elif word == "--":
+            while words and "=" in words[0]:
+                _assign(given, words.pop(0))
+            break
         elif word in ("-u", "--unset") and words:
-            words.pop(0)
+            removed.add(words.pop(0))
+        elif word.startswith("--unset=") or (word.startswith("-u") and len(word) > 2):
+            removed.add(word.removeprefix("--unset=").removeprefix("-u"))
         elif word == "-S" and words:
             words[:1] = shlex.split(words[0])
-        elif "=" in word and not word.startswith("-"):
-            name, _, value = word.partition("=")
-            given[name] = value
-        elif not word.startswith("-u"):
+        elif not word.startswith("-"):
+            _assign(given, word)
+        else:
             raise missing([f"env {word}"])
     inner = resolve(words, environment, cwd) if words else None
 
     def run(*, environment: Any = None, **options: Any) -> int:
         before: Any = os.environ if environment is None else environment
-        variables = {**({} if is_empty else before), **given}
+        kept = {} if is_empty else {name: before[name] for name in before if name not in removed}
+        variables = {**kept, **given}
         if inner is None:
             listed = "".join(f"{name}={value}\n" for name, value in variables.items())
             return _in_place(lambda _: utilities.write(listed))(environment=variables, **options)
         return inner(environment=variables, **options)
 
     return run
+
+
+def _assign(variables: dict[str, str], word: str) -> None:
+    name, _, value = word.partition("=")
+    variables[name] = value
 
 
 def _file(path: str, words: list[str], environment: Mapping[str, str] | None, cwd: str | None) -> Program:

@@ -8,13 +8,23 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from _wardian import shell_options
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _OPERATORS = ("&&", "||", ";;", "<<-", "<<<", "<<", ">>", ">&", "<&", "&>>", "&>", ">|", ";", "&", "|", "(", ")", "<", ">", "\n")
 _ORDERED = sorted(_OPERATORS, key=len, reverse=True)
+_BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.S)
 _REDIRECTIONS = frozenset({"<", ">", ">>", ">&", "<&", "&>", "&>>", ">|", "<<", "<<-", "<<<"})
 _RESERVED = frozenset({"then", "elif", "else", "fi", "do", "done", "}"})
 _NOT_UNDERSTOOD = frozenset({"case", "function", "select", "until", "[[", "esac"})
+_NO_COMMANDS = frozenset(
+    {"trap", "return", "local", "readonly", "getopts", "declare", "typeset", "alias", "shopt", "let", "ulimit"}
+)
+"""Commands of a shell that do not exist: without them a script would do something else."""
+
+_NESTED_MAX = 30
+"""Most lists of commands inside of each other."""
 
 
 class ShellSyntaxError(Exception):
@@ -28,6 +38,10 @@ class Part(NamedTuple):
     text: str
     is_quoted: bool
     default: list[Part] | None = None
+    is_for_empty: bool = False
+    """True if the default is taken in the place of an empty value too."""
+    items: list[Any] | None = None
+    """What a `command` executes."""
 
 
 Word = list[Part]
@@ -81,8 +95,11 @@ class _Token(NamedTuple):
 class _Reader:
     """Divides a text into words and operators."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text.replace("\\\n", "")
+    def __init__(self, text: str, depth: int = 0) -> None:
+        if depth > _NESTED_MAX:
+            raise ShellSyntaxError(f"commands are nested more than {_NESTED_MAX} deep: use Python")
+        self.text = text
+        self.depth = depth
         self.at = 0
         self.tokens: list[_Token] = []
         self.pending: list[tuple[int, str, bool, bool]] = []
@@ -94,6 +111,8 @@ class _Reader:
             letter = text[self.at]
             if letter in " \t\r":
                 self.at += 1
+            elif text.startswith("\\\n", self.at):
+                self.at += 2
             elif letter == "#":
                 while self.at < len(text) and text[self.at] != "\n":
                     self.at += 1
@@ -119,7 +138,7 @@ class _Reader:
                 return
         start = self.at
         word = self.word()
-        self.tokens.append(_Token("word", text[start : self.at], word))
+        self.tokens.append(_Token("word", text[start : self.at].replace("\\\n", ""), word))
         before = self.tokens[-2] if len(self.tokens) > 1 else None
         if before is not None and before.text in ("<<", "<<-") and before.kind == "operator":
             end = "".join(part.text for part in word)
@@ -138,7 +157,7 @@ class _Reader:
                     break
                 lines.append(f"{line}\n")
             content = "".join(lines)
-            word = [Part("text", content, True)] if is_quoted else _Reader(content).quoted("")
+            word = [Part("text", content, True)] if is_quoted else _Reader(content, self.depth).quoted("")
             self.tokens[index] = _Token("word", end, word)
         self.pending.clear()
 
@@ -160,12 +179,37 @@ class _Reader:
             elif letter == '"':
                 parts += self.quoted('"') or [Part("text", "", True)]
             elif letter == "\\":
-                parts.append(Part("text", text[self.at : self.at + 1], True))
+                if text[self.at : self.at + 1] != "\n":
+                    parts.append(Part("text", text[self.at : self.at + 1], True))
                 self.at += 1
             elif letter in "$`":
                 parts.append(self._inserted(letter, False))
             else:
                 parts.append(Part("text", letter, False))
+        return parts
+
+    def default(self, is_quoted: bool) -> Word:
+        """Reads the text behind `${NAME:-`, which stands within double quotes or not."""
+        parts: Word = []
+        text = self.text
+        while self.at < len(text):
+            letter = text[self.at]
+            self.at += 1
+            if letter == "'" and not is_quoted:
+                end = text.find("'", self.at)
+                parts.append(Part("text", text[self.at : end], True))
+                self.at = end + 1
+            elif letter == '"' and not is_quoted:
+                parts += self.quoted('"') or [Part("text", "", True)]
+            elif letter == '"':
+                continue
+            elif letter == "\\" and (not is_quoted or text[self.at : self.at + 1] in tuple('$`"\\}\n')):
+                parts.append(Part("text", text[self.at : self.at + 1].replace("\n", ""), True))
+                self.at += 1
+            elif letter in "$`":
+                parts.append(self._inserted(letter, is_quoted))
+            else:
+                parts.append(Part("text" if is_quoted else "split", letter, is_quoted))
         return parts
 
     def quoted(self, end: str) -> Word:
@@ -191,15 +235,16 @@ class _Reader:
     def _inserted(self, letter: str, is_quoted: bool) -> Part:
         text = self.text
         if letter == "`":
-            end = text.find("`", self.at)
-            if end < 0:
+            match = _BACKQUOTED.match(text, self.at)
+            if match is None:
                 raise ShellSyntaxError("Syntax error: EOF in backquote substitution")
-            source, self.at = text[self.at : end], end + 1
-            return Part("command", source, is_quoted)
+            self.at = match.end()
+            source = re.sub(r'\\([$`\\"])' if is_quoted else r"\\([$`\\])", r"\1", match[1])
+            return self._command(source, is_quoted)
         if text.startswith("((", self.at):
             raise ShellSyntaxError("`$((` is not understood here: calculate in Python")
         if text.startswith("(", self.at):
-            return Part("command", self._parenthesis(), is_quoted)
+            return self._command(self._enclosed("(", ")", True), is_quoted)
         if text.startswith("{", self.at):
             return self._braces(is_quoted)
         name = _NAME.match(text, self.at)
@@ -211,41 +256,46 @@ class _Reader:
             return Part("variable", text[self.at - 1], is_quoted)
         return Part("text", "$", is_quoted)
 
-    def _parenthesis(self) -> str:
+    def _command(self, source: str, is_quoted: bool) -> Part:
+        return Part("command", source, is_quoted, items=parsed(source, self.depth + 1))
+
+    def _enclosed(self, opening: str, closing: str, has_quotes: bool) -> str:
+        """Reads up to the bracket that belongs to this one. Without quotes, `'` is a letter as any other."""
         depth, start, quote = 0, self.at + 1, ""
         while self.at < len(self.text):
             letter = self.text[self.at]
             self.at += 1
             if quote:
+                self.at += letter == "\\" and quote == '"'
                 quote = "" if letter == quote else quote
-            elif letter in "'\"":
+            elif letter == '"' or letter == "'" and has_quotes:
                 quote = letter
             elif letter == "\\":
                 self.at += 1
-            elif letter in "()":
-                depth += 1 if letter == "(" else -1
+            elif letter in (opening, closing):
+                depth += 1 if letter == opening else -1
                 if not depth:
                     return self.text[start : self.at - 1]
-        raise ShellSyntaxError("Syntax error: end of file unexpected (expecting \")\")")
+        raise ShellSyntaxError(f'Syntax error: end of file unexpected (expecting "{closing}")')
 
     def _braces(self, is_quoted: bool) -> Part:
-        end = self.text.find("}", self.at)
-        inner = self.text[self.at + 1 : end] if end > 0 else ""
-        self.at = end + 1
-        name = _NAME.match(inner) or re.match(r"[?#@*0-9]", inner)
+        inner = self._enclosed("{", "}", not is_quoted)
+        name = _NAME.match(inner) or re.match(r"[?#@*]|\d+", inner)
         if name and name.end() == len(inner):
             return Part("variable", inner, is_quoted)
         if name and inner[name.end() :].startswith((":-", "-")):
-            default = inner[name.end() :].removeprefix(":").removeprefix("-")
-            return Part("variable", name[0], is_quoted, _Reader(default).quoted(""))
+            behind = inner[name.end() :]
+            default = _Reader(behind.removeprefix(":").removeprefix("-"), self.depth + 1).default(is_quoted)
+            return Part("variable", name[0], is_quoted, default, is_for_empty=behind.startswith(":"))
         raise ShellSyntaxError(f"`${{{inner}}}` is not understood here: use Python")
 
 
 class _Parser:
     """Makes a tree of tokens."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
+    def __init__(self, tokens: list[_Token], depth: int) -> None:
         self.tokens = tokens
+        self.depth = depth
         self.at = 0
 
     @property
@@ -277,6 +327,15 @@ class _Parser:
 
     def items(self, *ends: str) -> list[Item]:
         """Reads pipelines until one of the words or operators."""
+        if self.depth >= _NESTED_MAX:
+            raise ShellSyntaxError(f"commands are nested more than {_NESTED_MAX} deep: use Python")
+        self.depth += 1
+        try:
+            return self._items(ends)
+        finally:
+            self.depth -= 1
+
+    def _items(self, ends: tuple[str, ...]) -> list[Item]:
         found: list[Item] = []
         operator = ";"
         while True:
@@ -313,7 +372,7 @@ class _Parser:
             self.take()
             parts: list[Any] = [self.items(")")]
             self.expect(")")
-            return Compound("(", parts, self.redirections())
+            return self._compound("(", parts)
         if self.next.kind == "word":
             text = self.next.text
             if text in _NOT_UNDERSTOOD:
@@ -321,10 +380,16 @@ class _Parser:
             if text in ("{", "if", "for", "while"):
                 self.take()
                 parts = getattr(self, {"{": "braces"}.get(text, f"{text}_parts"))()
-                return Compound(text, parts, self.redirections())
+                return self._compound(text, parts)
             if text in _RESERVED:
                 raise ShellSyntaxError(f'Syntax error: "{text}" unexpected')
         return self.simple()
+
+    def _compound(self, kind: str, parts: list[Any]) -> Compound:
+        redirections = self.redirections()
+        if redirections and kind != "(" and _keeps_redirections(parts):
+            raise ShellSyntaxError("`exec` within redirected commands is not understood here: use Python")
+        return Compound(kind, parts, redirections)
 
     def braces(self) -> list[Any]:
         found = self.items("}")
@@ -356,6 +421,8 @@ class _Parser:
 
     def for_parts(self) -> list[Any]:
         name = self.take().text
+        if not _NAME.fullmatch(name) or name == "IFS":
+            raise ShellSyntaxError(f"Syntax error: Bad for loop variable {name}")
         words: list[Word] = []
         self.expect("in")
         while self.next.kind == "word":
@@ -394,13 +461,55 @@ class _Parser:
             raise ShellSyntaxError("functions are not understood here: write them in Python")
         if not words and not assignments and not redirections:
             raise ShellSyntaxError(f'Syntax error: "{self._shown()}" unexpected')
+        _check(assignments, words)
         return Simple(assignments, words, redirections)
 
 
-def parsed(text: str) -> list[Item]:
+def literal(word: Word) -> str | None:
+    """The text of a word without variables and commands, and `None` for another one."""
+    return None if any(part.kind != "text" for part in word) else "".join(part.text for part in word)
+
+
+def is_plain_exec(command: Simple | Compound) -> bool:
+    """True for `exec` without a program, whose redirections stay."""
+    return isinstance(command, Simple) and [literal(word) for word in command.words] == ["exec"]
+
+
+def _keeps_redirections(part: Any) -> bool:
+    """True if `exec` changes the descriptors of the shell anywhere in these parts of a command."""
+    if isinstance(part, Simple):
+        return is_plain_exec(part) and bool(part.redirections)
+    if isinstance(part, Compound) and part.kind == "(":
+        return False
+    if isinstance(part, Pipeline) and len(part.commands) > 1:
+        return False
+    return isinstance(part, (list, tuple)) and any(_keeps_redirections(one) for one in part)
+
+
+def _check(assignments: list[tuple[str, Word]], words: list[Word]) -> None:
+    """Refuses commands that would do something else here."""
+    texts = [literal(word) for word in words]
+    name = texts[0] if texts else None
+    if name in _NO_COMMANDS:
+        raise ShellSyntaxError(f"`{name}` is not understood here: write it in Python")
+    for variable, value in assignments:
+        if variable == "IFS" and (name != "read" or literal(value) != ""):
+            raise ShellSyntaxError("`IFS` cannot be set here but in `IFS= read`: divide texts in Python")
+    if name in ("export", "read") and any(text and text.partition("=")[0] == "IFS" for text in texts[1:]):
+        raise ShellSyntaxError("`IFS` cannot be set here: divide texts in Python")
+    if name == "set":
+        known = [text for text in texts[1:] if text is not None]
+        try:
+            shell_options.read(known, shell_options.Options(), is_start=False)
+        except shell_options.OptionError as error:
+            if len(known) + 1 == len(texts):
+                raise ShellSyntaxError(f"set: {error}") from None
+
+
+def parsed(text: str, depth: int = 0) -> list[Item]:
     """Reads a text.
 
     Raises:
         ShellSyntaxError: It is wrong, or needs more than this grammar.
     """
-    return _Parser(_Reader(text).read()).items()
+    return _Parser(_Reader(text, depth).read(), depth).items()

@@ -44,7 +44,7 @@ class ChildTransport(asyncio.SubprocessTransport):
         self._files: dict[int, int] = {}
         self._pipes: dict[int, _Pipe] = {}
         self._ended = loop.create_future()
-        self._is_over = False
+        self._is_over = self._is_known = False
         child = self._child
         if stdin == _PIPE:
             self._pipes[0] = _Pipe(self)
@@ -120,10 +120,12 @@ class ChildTransport(asyncio.SubprocessTransport):
         """Ends a child that has not run.
 
         Raises:
-            ProcessLookupError: It has.
+            ProcessLookupError: It has, and its parent knows that.
         """
-        if self._is_over:
+        if self._is_known:
             raise ProcessLookupError
+        if self._is_over:  # the parent may have stopped waiting for it, and cannot know
+            return
         self._is_over = True
         self._child.end(int(signal))
         self._tell()
@@ -150,6 +152,7 @@ class ChildTransport(asyncio.SubprocessTransport):
             self.run()
         if not self._ended.done():
             await asyncio.shield(self._ended)
+        self._is_known = True
         return self._child.code
 
 

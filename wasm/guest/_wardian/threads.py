@@ -228,6 +228,17 @@ def finish() -> None:
     _schedule.fail_if_stuck()
 
 
+def finish_children() -> None:
+    """Runs the child processes that have not begun, after the end of a program by force, which ends its threads."""
+    _schedule.failure = None
+    _schedule.running.clear()
+    for unit in list(_schedule.pending):
+        if not isinstance(unit.thread, _Queued):
+            _schedule.pending.remove(unit)
+    while _schedule.run_next():
+        pass
+
+
 def settle() -> None:
     """Runs the threads that can run at the end of a cell. Daemons and timers stay for later ones.
 

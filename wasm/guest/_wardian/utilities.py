@@ -6,7 +6,10 @@ that says so, since a result without it would be another one.
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import re
 import shutil
 import stat
 import time
@@ -51,7 +54,9 @@ def _options(words: Sequence[str], known: str, values: str = "") -> tuple[dict[s
         while letters:
             letter, letters = letters[0], letters[1:]
             if letter in values:
-                found[letter] = letters or (pending.pop(0) if pending else "")
+                if not letters and not pending:
+                    raise _Refused(f"option requires an argument -- '{letter}'")
+                found[letter] = letters or pending.pop(0)
                 letters = ""
             elif letter in known:
                 found[letter] = ""
@@ -109,39 +114,66 @@ def _echo(words: Sequence[str]) -> int:
     return _wrote(text + end)
 
 
+_WIDTH_MAX = 1 << 16
+_DIRECTIVE = re.compile(r"%([-+ #0]*)(\d*)(?:\.(\d*))?(.?)", re.S)
+
+
 def _printf(words: Sequence[str]) -> int:
+    words = words[1:] if words[:1] == ["--"] else words
     if not words:
         return _said("printf", "missing operand") + 1
-    form, rest = _unescaped(words[0])[0], list(words[1:])
+    form, is_over = _unescaped(words[0])
+    rest = list(words[1:])
+    code = 0
     while True:
         before = len(rest)
         parts, at = [], 0
         while at < len(form):
-            if form[at] != "%":
+            match = _DIRECTIVE.match(form, at)
+            if match is None:
                 parts.append(form[at])
                 at += 1
                 continue
-            end = at + 1
-            while end < len(form) and form[end] in "-+ #0123456789.":
-                end += 1
-            kind = form[end : end + 1]
-            if kind == "%":
+            at = match.end()
+            if match[0] == "%%":
                 parts.append("%")
-            elif kind and kind in "sdiouxXfeEgGcb":
-                value: Any = rest.pop(0) if rest else ""
-                if kind in "diouxX":
-                    value = int(value or "0", 0)
-                elif kind in "feEgG":
-                    value = float(value or "0")
-                elif kind == "b":
-                    value, kind = _unescaped(value)[0], "s"
-                parts.append(f"{form[at:end]}{kind}" % (value,))
-            else:
-                return _said("printf", f"{form[at : end + 1]}: invalid conversion specification")
-            at = end + 1
+                continue
+            if not match[4] or match[4] not in "sdiouxXfeEgGcb":
+                return _said("printf", f"{match[0]}: invalid conversion specification")
+            if any(len(digits or "") > 5 or int(digits or "0") > _WIDTH_MAX for digits in match.group(2, 3)):
+                raise _Refused(f"{match[0]}: the width is more than {_WIDTH_MAX}")
+            given = rest.pop(0) if rest else ""
+            shown, problem = _formatted(match[0], match[4], given)
+            parts.append(shown)
+            if problem:
+                code = _said("printf", f"{given}: expected numeric value")
         _wrote("".join(parts))
-        if not rest or len(rest) == before:
-            return 0
+        if is_over or not rest or len(rest) == before:
+            return code
+
+
+def _formatted(directive: str, kind: str, given: str) -> tuple[str, bool]:
+    """The text of a value, and whether that is no number though it has to be one."""
+    value: Any = given
+    problem = False
+    if kind in "diouxXfeEgG":
+        try:
+            value = _number(given) if kind in "diouxX" else float(given or "0")
+        except ValueError:
+            value, problem = 0, True
+    elif kind == "b":
+        value = _unescaped(given)[0]
+    elif kind == "c":
+        value = given[:1]
+    return f"{directive[:-1]}{'s' if kind in 'bc' else kind}" % (value,), problem
+
+
+def _number(text: str) -> int:
+    """A number as in C: decimal, hexadecimal with `0x`, octal with `0`, or the code of a character."""
+    if text[:1] in ("'", '"') and len(text) > 1:
+        return ord(text[1])
+    is_octal = re.fullmatch(r"[-+]?0[0-7]+", text)
+    return int(text, 8) if is_octal else int(text or "0", 0)
 
 
 def _contents(name: str, files: Sequence[str]) -> tuple[list[tuple[str, bytes]], int]:
@@ -163,7 +195,7 @@ def _cat(words: Sequence[str]) -> int:
     found, code = _contents("cat", files)
     for _, content in found:
         if "n" in options:
-            for number, line in enumerate(content.splitlines(keepends=True), 1):
+            for number, line in enumerate(_lines(content), 1):
                 put(1, f"{number:6}\t".encode() + line)
         else:
             put(1, content)
@@ -183,27 +215,42 @@ def _tee(words: Sequence[str]) -> int:
     return code
 
 
-def _part(name: str, words: Sequence[str], cut: Callable[[list[bytes], int], list[bytes]]) -> int:
-    words = [f"-n{word[1:]}" if word[:1] == "-" and word[1:].isdigit() else word for word in words]
-    options, files = _options(words, "q", "n")
-    try:
-        count = int(options.get("n", "10"))
-    except ValueError:
+_COUNT = re.compile(r"([-+]?)(\d{1,18})")
+
+
+def _part(name: str, words: Sequence[str], cut: Callable[[list[bytes], str, int], list[bytes]]) -> int:
+    is_short = words and words[0][:1] == "-" and words[0][1:].isdigit()
+    options, files = _options([f"-n{words[0][1:]}", *words[1:]] if is_short else words, "q", "n")
+    count = _COUNT.fullmatch(options.get("n", "10"))
+    if count is None:
         return _said(name, f"invalid number of lines: '{options['n']}'")
     found, code = _contents(name, files)
     for number, (path, content) in enumerate(found):
         if len(found) > 1 and "q" not in options:
             _wrote(("\n" if number else "") + f"==> {path or 'standard input'} <==\n")
-        put(1, b"".join(cut(content.splitlines(keepends=True), count)))
+        put(1, b"".join(cut(_lines(content), count[1], int(count[2]))))
     return code
 
 
+def _lines(content: bytes) -> list[bytes]:
+    """The lines of a file, which end with a newline only."""
+    return io.BytesIO(content).readlines()
+
+
 def _head(words: Sequence[str]) -> int:
-    return _part("head", words, lambda lines, count: lines[:count])
+    return _part("head", words, _first_lines)
+
+
+def _first_lines(lines: list[bytes], sign: str, count: int) -> list[bytes]:
+    return lines[: max(len(lines) - count, 0)] if sign == "-" else lines[:count]
 
 
 def _tail(words: Sequence[str]) -> int:
-    return _part("tail", words, lambda lines, count: lines[-count:] if count else [])
+    return _part("tail", words, _last_lines)
+
+
+def _last_lines(lines: list[bytes], sign: str, count: int) -> list[bytes]:
+    return lines[max(count - 1, 0) :] if sign == "+" else lines[max(len(lines) - count, 0) :]
 
 
 def _wc(words: Sequence[str]) -> int:
@@ -236,22 +283,41 @@ def _pwd(words: Sequence[str]) -> int:
 
 def _mkdir(words: Sequence[str]) -> int:
     options, folders = _options(words, "pv", "m")
+    mode = options.get("m", "777")
+    if not re.fullmatch(r"[0-7]{1,4}", mode):
+        raise _Refused(f"the mode '{mode}' is not octal")
     code = 0
     for folder in folders:
         try:
-            if "p" in options:
-                os.makedirs(folder, exist_ok=True)
-            else:
-                os.mkdir(folder)
+            made = _missing_folders(folder) if "p" in options else [folder]
+            for one in made:
+                os.mkdir(one)
+                if "v" in options:
+                    _wrote(f"mkdir: created directory '{one}'\n")
+            if "m" in options and made:
+                os.chmod(folder, int(mode, 8))
+            if not os.path.isdir(folder):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         except OSError as error:
             code = _said("mkdir", f"cannot create directory '{folder}': {_reason(error)}")
     return code
 
 
+def _missing_folders(folder: str) -> list[str]:
+    """The folder and those above it that do not exist, the highest first."""
+    missing: list[str] = []
+    while folder and not os.path.lexists(folder):
+        missing.insert(0, folder)
+        folder = os.path.dirname(folder.rstrip("/"))
+    return missing
+
+
 def _rmdir(words: Sequence[str]) -> int:
-    _, folders = _options(words, "v")
+    options, folders = _options(words, "v")
     code = 0
     for folder in folders:
+        if "v" in options:
+            _wrote(f"rmdir: removing directory, '{folder}'\n")
         try:
             os.rmdir(folder)
         except OSError as error:
@@ -262,20 +328,52 @@ def _rmdir(words: Sequence[str]) -> int:
 def _rm(words: Sequence[str]) -> int:
     options, paths = _options(words, "rRfv")
     is_deep, code = bool({"r", "R"} & options.keys()), 0
+    if not paths and "f" not in options:
+        return _said("rm", "missing operand")
     for path in paths:
         try:
-            if is_deep and os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path)
+            if is_deep and os.path.basename(path.rstrip("/")) in (".", ".."):
+                code = _said("rm", f"refusing to remove '.' or '..' directory: skipping '{path}'")
+            elif is_deep and _holds_everything(path):
+                code = _said("rm", f"it is dangerous to operate recursively on '{path}'")
             elif os.path.isdir(path) and not os.path.islink(path):
-                code = _said("rm", f"cannot remove '{path}': Is a directory")
+                if not is_deep:
+                    code = _said("rm", f"cannot remove '{path}': Is a directory")
+                    continue
+                _remove_all(path, "v" in options)
             else:
                 os.unlink(path)
+                if "v" in options:
+                    _wrote(f"removed '{path}'\n")
         except FileNotFoundError as error:
             if "f" not in options:
                 code = _said("rm", f"cannot remove '{path}': {_reason(error)}")
         except OSError as error:
             code = _said("rm", f"cannot remove '{path}': {_reason(error)}")
     return code
+
+
+def _holds_everything(path: str) -> bool:
+    """True for the root of the files, and for a folder that the present one is in."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        return False
+    here, whole = os.path.realpath(os.getcwd()), os.path.realpath(path)
+    return whole == "/" or f"{here}/".startswith(f"{whole}/")
+
+
+def _remove_all(folder: str, says: bool) -> None:
+    if not says:
+        shutil.rmtree(folder)
+        return
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            _remove_all(path, says)
+        else:
+            os.unlink(path)
+            _wrote(f"removed '{path}'\n")
+    os.rmdir(folder)
+    _wrote(f"removed directory '{folder}'\n")
 
 
 def _place(name: str, words: Sequence[str], known: str, move: Callable[..., object]) -> int:
@@ -300,18 +398,32 @@ def _place(name: str, words: Sequence[str], known: str, move: Callable[..., obje
 
 
 def _copy_one(source: str, into: str, options: dict[str, str]) -> str | None:
+    says = "v" in options
     if os.path.isdir(source):
         if not {"r", "R", "a"} & options.keys():
             return f"-r not specified; omitting directory '{source}'"
+        if f"{os.path.realpath(into)}/".startswith(f"{os.path.realpath(source)}/"):
+            return f"cannot copy a directory, '{source}', into itself, '{into}'"
+        if says:
+            raise _Refused("-v with a directory is not understood here")
         shutil.copytree(source, into, dirs_exist_ok=True, symlinks=True)
     elif "n" not in options or not os.path.exists(into):
+        if os.path.exists(into) and os.path.samefile(source, into):
+            return f"'{source}' and '{into}' are the same file"
         (shutil.copy2 if {"p", "a"} & options.keys() else shutil.copy)(source, into)
+        if says:
+            _wrote(f"'{source}' -> '{into}'\n")
     return None
 
 
 def _move_one(source: str, into: str, options: dict[str, str]) -> None:
-    if "n" not in options or not os.path.exists(into):
-        os.replace(source, into) if os.path.lexists(source) else os.stat(source)
+    if "n" in options and os.path.exists(into):
+        return
+    if not os.path.lexists(source):
+        os.stat(source)
+    os.replace(source, into)
+    if "v" in options:
+        _wrote(f"renamed '{source}' -> '{into}'\n")
 
 
 def _cp(words: Sequence[str]) -> int:
@@ -388,26 +500,65 @@ def _sleep(words: Sequence[str]) -> int:
 
 
 def _basename(words: Sequence[str]) -> int:
-    if not words:
+    options, names = _options(words, "a", "s")
+    suffix = options.get("s", "")
+    if not names:
         return _said("basename", "missing operand")
-    name = os.path.basename(words[0].rstrip("/"))
-    if len(words) > 1 and name != words[1]:
-        name = name.removesuffix(words[1])
-    return _wrote(f"{name}\n")
+    if not options:
+        if len(names) > 2:
+            return _said("basename", f"extra operand '{names[2]}'")
+        suffix = names.pop() if len(names) == 2 else ""
+    shown = [os.path.basename(name.rstrip("/")) or name[:1] for name in names]
+    return _wrote("".join(f"{name.removesuffix(suffix) or name}\n" for name in shown))
 
 
 def _dirname(words: Sequence[str]) -> int:
-    return _wrote("".join(f"{os.path.dirname(word.rstrip('/')) or '.'}\n" for word in words))
+    _, names = _options(words, "")
+    if not names:
+        return _said("dirname", "missing operand")
+    return _wrote("".join(f"{_folder_of(name)}\n" for name in names))
+
+
+def _folder_of(name: str) -> str:
+    return os.path.dirname(name.rstrip("/")) or ("/" if name.startswith("/") else ".")
 
 
 def _realpath(words: Sequence[str]) -> int:
-    return _wrote("".join(f"{os.path.realpath(word)}\n" for word in words))
+    options, names = _options(words, "emq")
+    if not names:
+        return _said("realpath", "missing operand")
+    code = 0
+    for name in names:
+        path = os.path.realpath(name)
+        needed = path if "e" in options else os.path.dirname(path)
+        if "m" in options or os.path.lexists(needed):
+            _wrote(f"{path}\n")
+        else:
+            missing = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+            code = 1 if "q" in options else _said("realpath", f"{name}: {_reason(missing)}")
+    return code
 
 
 def _date(words: Sequence[str]) -> int:
     _, rest = _options(words, "u")
-    form = rest[0][1:] if rest and rest[0].startswith("+") else "%a %b %e %H:%M:%S UTC %Y"
-    return _wrote(f"{time.strftime(form, time.gmtime())}\n")
+    if len(rest) > 1 or rest and not rest[0].startswith("+"):
+        raise _Refused("only a format, such as +%F, is understood here")
+    form = rest[0][1:] if rest else "%a %b %e %H:%M:%S UTC %Y"
+    now = time.time_ns()
+    parts = []
+    for piece in re.findall(r"%.?|[^%]+", form, re.S):
+        if piece == "%N":
+            parts.append(f"{now % 10**9:09}")
+        elif piece[0] != "%" or piece[1:] and piece[1] in "aAbBcCdDeFgGhHIjklmMnprRsStTuUVwWxXyYzZ%":
+            parts.append(_moment(piece, now // 10**9))
+        else:
+            raise _Refused(f"the format '{piece}' is not understood here")
+    return _wrote("".join(parts) + "\n")
+
+
+def _moment(piece: str, seconds: int) -> str:
+    zone = {"%s": str(seconds), "%z": "+0000", "%Z": "UTC"}
+    return zone.get(piece) or (time.strftime(piece, time.gmtime(seconds)) if piece[0] == "%" else piece)
 
 
 _FILE_TESTS: dict[str, Callable[[str], bool]] = {
@@ -497,5 +648,8 @@ def find(program: str) -> Utility | None:
             return 2
         except OSError as error:
             return _said(name, _reason(error))
+        except Exception as error:
+            _said(name, f"{type(error).__name__}: {error}; use Python instead")
+            return 2
 
     return call

@@ -31,6 +31,14 @@ PROGRAMS: dict[str, str] = {
     "interrupt": "raise KeyboardInterrupt",
     "low exit": "import os\nprint('lost')\nos._exit(5)",
     "low exit flushed": "import os, sys\nprint('kept', flush=True)\ntry:\n    os._exit(6)\nfinally:\n    pass",
+    "low exit caught": (
+        "import os, sys\nprint('kept', flush=True)\ntry:\n    os._exit(6)\nexcept:\n    print('caught', flush=True)\n"
+        "    os.write(1, b'low')\n    os.system('echo more')\nprint('on')\nsys.exit(7)"
+    ),
+    "signal caught": (
+        "import os, signal, atexit\natexit.register(print, 'never')\ntry:\n    signal.raise_signal(signal.SIGTERM)\n"
+        "except BaseException:\n    pass\ntry:\n    os._exit(3)\nfinally:\n    1 / 0"
+    ),
     "at exit": "import atexit\natexit.register(print, 'bye', 1)\natexit.register(print, 'first')\nprint('main')",
     "failing at exit": "import atexit, sys\n@atexit.register\ndef f():\n    print('in exit')\nsys.exit(2)",
     "exit at exit": "import atexit, sys\n@atexit.register\ndef last(): print('last')\natexit.register(lambda: print('b'))\nsys.exit(2)",

@@ -221,3 +221,68 @@ class Children(Sandbox):
             "p.stdout.close()\n[first.decode(), p.wait()]",
             ["1\n", 0],
         )
+
+    def test_a_failing_preexec_fn_is_an_error_of_subprocess(self):
+        self.check(
+            "def fail(): raise ValueError('x')\n"
+            "found = []\n"
+            "for words in ([py, '-c', 'print(1)'], ['echo', 'a']):\n"
+            "    try: run(words, preexec_fn=fail, stdout=PIPE, stderr=PIPE)\n"
+            "    except subprocess.SubprocessError as error: found.append(str(error))\n"
+            "p = Popen(['echo', 'b'], bufsize=None, stdout=PIPE)\n"
+            "[found, p.communicate()[0].decode()]",
+            [["Exception occurred in preexec_fn."] * 2, "b\n"],
+        )
+
+    def test_a_child_of_asyncio_can_be_killed_after_a_limit_of_time(self):
+        self.check(
+            "async def main():\n"
+            "    p = await asyncio.create_subprocess_exec(py, '-c', 'import time; time.sleep(0.3)', stdout=PIPE)\n"
+            "    try: await asyncio.wait_for(p.communicate(), 0.05)\n"
+            "    except TimeoutError: pass\n"
+            "    p.kill(); await p.wait()\n"
+            "    try: p.kill()\n"
+            "    except ProcessLookupError: return 'gone'\n"
+            "asyncio.run(main())",
+            "gone",
+        )
+
+    def test_an_exception_of_the_parent_s_timer_leaves_a_shell(self):
+        self.check(
+            "def late(*a): raise TimeoutError('late')\n"
+            "signal.signal(signal.SIGALRM, late)\n"
+            "found = []\n"
+            "for line in ('sleep 5', 'sleep 5; echo on', f'{py} -c \"import time; time.sleep(5)\"'):\n"
+            "    signal.setitimer(signal.ITIMER_REAL, 0.1)\n"
+            "    try: run(line, shell=True); found.append(None)\n"
+            "    except TimeoutError as error: found.append(str(error))\n"
+            "found",
+            ["late"] * 3,
+        )
+
+    def test_children_of_a_child_that_ends_itself_run(self):
+        self.check(
+            "code = 'import os, subprocess, threading\\n' + (\n"
+            "    'threading.Thread(target=print, args=(\"thread\",)).start()\\n'\n"
+            "    'subprocess.Popen(\"echo a; echo b > made\", shell=True)\\nos._exit(4)')\n"
+            "r = run([py, '-c', code], stdout=PIPE, text=True)\n"
+            "[r.returncode, r.stdout, open('made').read()]",
+            [4, "a\n", "b\n"],
+        )
+
+    def test_an_interruption_at_the_start_of_a_child_leaves_the_parent_as_it_was(self):
+        self.check(
+            "import logging\n"
+            "kept = logging.getLogger('kept.one')\n"
+            "state = sys.modules['_wardian.child_state']; folder = state.folder\n"
+            "found, before = [], dict(sys.modules)\n"
+            "def interrupted():\n"
+            "    state.folder = folder\n"
+            "    signal.raise_signal(signal.SIGINT)\n"
+            "    return folder()\n"
+            "state.folder = interrupted\n"
+            "try: run([py, '-c', 'print(1)'], stderr=PIPE)\n"
+            "except KeyboardInterrupt: found.append('interrupted')\n"
+            "found + [logging.getLogger('kept.one') is kept, [n for n in before if sys.modules.get(n) is not before[n]], os.getcwd() != '']",
+            ["interrupted", True, [], True],
+        )

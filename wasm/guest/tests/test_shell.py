@@ -89,6 +89,38 @@ LINES = [
     "[ -f none ]; echo $?; test; echo $?",
     "realpath sub/../a.txt | PY -c 'print(input().endswith(\"/a.txt\"))'",
     "false | true; echo $?; true | false; echo $?",
+    "printf '1\\n2\\n3\\n' > n; tail -n +2 n; tail -n -2 n; head -n -2 n; head -n +1 n; tail -n 9 n; head -n -9 n; tail -n 0 n",
+    "printf 'a\\rb\\n2\\n' | head -n 1; printf 'a\\fb\\n' | cat -n",
+    "A=1 B=2 env -u A PY env.py; export A=1 B=2; env -uB PY env.py; env --unset=A PY env.py; env -u A -- B=4 PY env.py",
+    "mkdir d; cd d; mkdir e; rm -rf . .. ./ e/..; echo $?; ls; cd ..; ls",
+    "mkdir -v d; mkdir -pv d/e/f; cp -v a.txt d; mv -v d/a.txt d/e; rm -v d/e/a.txt; rm -rv d; ls",
+    "mkdir -m 700 d; PY -c 'import os; print(oct(os.stat(\"d\").st_mode))'; mkdir a.txt 2>/dev/null; echo $?; mkdir -p a.txt 2>/dev/null; echo $?; rm 2>/dev/null; echo $?",
+    "basename -a /x/a.txt b.txt; basename -s .txt a.txt; basename -a -s .txt /x/a.txt b.txt; basename /a/ ; dirname /a /a/b",
+    "realpath -m /none/such/../x; realpath /none/such; echo $?; realpath -e none; echo $?",
+    "date +%N | PY -c 'print(len(input()))'; date +%F | PY -c 'print(len(input()))'; date +'a%%b'",
+    "printf %c abc; printf '%3c|%-3c|' x yz; printf '%d %x %o\\n' 0x10 010 8; printf '%5s|%.2s|%05d\\n' a bcd 7",
+    "cp a.txt a.txt; echo $?; mv none x; echo $?",
+    "exec 3>log; echo a >&3; PY x.py >&3 2>&1; exec 3>&-; cat log; echo b >&3; echo $?",
+    "{ echo out; echo err >&2; } 3>&1 1>&2 2>&3; echo done 3>o 1>&3; cat o; echo x 9>p; ls p",
+    "exec > all.log 2>&1; echo a; PY x.py; ls none", "(exec > in.log; echo a); echo b; cat in.log",
+    "exec 2>/dev/null; cat none; echo on", "exec > none/x; echo never", "exec < a.txt; cat; read x; echo $?",
+    "sh -e line.sh; sh -ec 'false; echo never'; echo $?; sh -e -c 'false; echo never'; sh -ceu 'echo $1' a b c",
+    "sh -u -c 'echo $NOTHING; echo never'; echo $?; set -u; echo ${NOTHING-a} ${NOTHING:-b}; echo $1; echo never",
+    "set -- a 'b c' d; echo $# $1 $2; shift; echo $1; shift 2; echo $#; set x y; echo $*; for i in \"$@\"; do echo $i; done",
+    "set -eu; set +e; false; echo on; set -e; (false; echo never); echo never",
+    "set -e; { false; true; } || echo x; if { false; true; }; then echo y; fi; ! { false; true; }; { false && true; }; echo on",
+    "set -e; while { false; true; }; do echo in; break; done; x=$(echo a; false) || echo failed; (true && false); echo never",
+    "set -e; if (false; echo z); then echo w; fi; x=$(false); echo never", "set -e; false | true; true | false; echo never",
+    "for i in 1 2 3; do if [ $i = 2 ]; then continue; fi; echo $i; done; while true; do echo once; break; done; echo $?",
+    "for i in 1 2; do for j in a b c; do if [ $j = b ]; then continue 2; fi; echo $i$j; done; done; break; echo $?",
+    "for i in 1 2; do for j in a b; do echo $i$j; break 5; done; done; echo end; for i in a b; do (break); echo $i; done",
+    "while read a b; do echo \"<$a|$b>\"; done < a.txt; printf ' x  y z \\nlast' | while read l || [ -n \"$l\" ]; do echo \"[$l]\"; done",
+    "printf '  a\\\\tb \\nc\\\\\\nd\\n' > r; while IFS= read -r l; do printf '[%s]' \"$l\"; done < r; while read l; do echo \"[$l]\"; done < r",
+    "read x < b.txt; echo $x $?; read y < /dev/null; echo $?; { read p; cat; } < a.txt; echo a b c | { read p q; echo $q-$p; }",
+    "echo 'a\\\nb' \"c\\\nd\" e\\\nf # no \\\necho g", "cat <<'E'\na\\\nb\nE\ncat <<E\na\\\nb\nE",
+    "set -- ; mkdir -p \"${1:-out dir}\" ${1:-\"in dir\"} ${1:-x y}; ls; E=; echo [${E-d}] [${E:-d}] [${F-d}] \"[${E-d}${F:-}]\" ${F:-$HOME}",
+    "echo ${F:-'a  b'} \"${F:-a  b}\" ${F:-a  b} \"${F:-$(echo 'x')}\" ${F:-\"a}b\"}; echo `echo \\`echo in\\``; echo \"$(echo \"a\\\"b)\")\"",
+    "true && (exit 3) || echo $?; (cd sub; umask 077); echo ${10:-none}",
 ]
 
 
@@ -107,6 +139,19 @@ class Others(Compared):
             ("echo $((1 + 2))", "calculate in Python"),
             ("echo ${HOME%/*}", "is not understood here"),
             ("echo a; [[ a == a ]]", "`[[` is not understood"),
+            ("echo a; trap 'rm x' EXIT", "`trap` is not understood"),
+            ("echo a; A=1 readonly B", "`readonly` is not understood"),
+            ("echo a; if true; then return 1; fi", "`return` is not understood"),
+            ("echo a; IFS=,; echo b", "`IFS` cannot be set here"),
+            ("echo a; export IFS=:", "`IFS` cannot be set here"),
+            ("echo $(case x in x) echo b;; esac)", "`case` is not understood"),
+            ("echo a `trap`", "`trap` is not understood"),
+            ("echo a; set -x; echo b", "the option -x is not understood"),
+            ("set -o noclobber; echo b", "the option -o noclobber is not understood"),
+            ("echo a; { exec > b; } > c", "`exec` within redirected commands"),
+            ("(" * 99 + "echo a" + ")" * 99, "nested more than 30 deep"),
+            ("echo " + "$(" * 99 + "echo a" + ")" * 99, "nested more than 30 deep"),
+            ("bash -xc 'echo a'; exit $?", "the option -x is not understood"),
         ]:
             with self.subTest(line):
                 value = self.returns(
@@ -116,6 +161,27 @@ class Others(Compared):
                 )
                 self.assertEqual((value[0], value[1], value[3]), (2, "", []))
                 self.assertIn(words, value[2])
+
+    def test_options_of_bash(self):
+        value = self.returns(
+            "import subprocess, os\n"
+            "open('s', 'w').write('#!/bin/bash -e\\nfalse\\necho never'); os.chmod('s', 0o755)\n"
+            "lines = ['set -euo pipefail; false | true; echo never', 'bash -o pipefail -c \"false | cat\"', './s',\n"
+            "         'bash -lc \"echo on\"', 'while true; do :; done', 'sh -z x', 'set -o pipefail; (exit 3) | true | (exit 4) | true']\n"
+            "done = [subprocess.run(line, shell=True, capture_output=True, text=True) for line in lines]\n"
+            "[[(r.returncode, r.stdout) for r in done], done[4].stderr]"
+        )
+        self.assertEqual(value[0], [[1, ""], [1, ""], [1, ""], [0, "on\n"], [2, ""], [2, ""], [4, ""]])
+        self.assertIn("a loop has more than", value[1])
+
+    def test_descriptors_of_the_parent_stay_its_own(self):
+        value = self.returns(
+            "import subprocess, os\n"
+            "f = open('mine', 'w'); f.write('kept'); n = f.fileno()\n"
+            "r = subprocess.run(f'echo a {n}>other; exec {n}>more; echo b >&{n}; (exec 2>x)', shell=True, capture_output=True, text=True)\n"
+            "f.close()\n[r.returncode, r.stderr, open('mine').read(), open('other').read(), open('more').read()]"
+        )
+        self.assertEqual(value, [0, "", "kept", "", "b\n"])
 
     def test_missing_programs_are_not_found_and_the_advice_is_said(self):
         for line, words in [
