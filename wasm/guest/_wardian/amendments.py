@@ -391,6 +391,7 @@ AMENDMENTS: dict[str, Callable[[Any], None]] = {
     "pandas.core.internals.construction": _frame_construction,
     "pandas.core.internals.managers": _managers,
     "pandas.core.tools.numeric": science.amend_to_numeric,
+    "platform": library.amend_platform,
     "random": library.amend_random,
     "rich.live": progress.amend_rich_live,
     "rich.progress": progress.amend_rich_progress,

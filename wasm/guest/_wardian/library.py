@@ -76,6 +76,22 @@ def _bisecting(plain: Callable[..., int], is_right: bool) -> Callable[..., int]:
     return bisect
 
 
+def amend_platform(module: Any) -> None:
+    """The interpreter of a run is a path without a file, from which no C library could be read."""
+    of_file = module.libc_ver
+
+    def libc_ver(
+        executable: Any = None, lib: str = "", version: str = "", chunksize: int = 16384
+    ) -> tuple[str, str]:
+        if executable is None:
+            return lib, version
+        found: tuple[str, str] = of_file(executable, lib, version, chunksize)
+        return found
+
+    libc_ver.__doc__ = of_file.__doc__
+    module.libc_ver = libc_ver
+
+
 def amend_random(module: Any) -> None:
     """Seeds of floating-point numbers as on 64-bit Linux; choices from ranges of any length."""
     kind = module.Random

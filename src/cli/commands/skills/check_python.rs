@@ -127,16 +127,22 @@ fn is_action(snapshot: &Snapshot) -> bool {
 fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
     let is_list = |path: &str| REQUIREMENTS.contains(&path.rsplit('/').next().unwrap_or(path));
     let lists = snapshot.files().iter().filter(|file| is_list(&file.path));
-    // Those of scripts are read where the skill has no list for its entrypoint.
+    // Those of scripts are locked together where the skill has no list for its entrypoint.
     let has_own = snapshot.read_file(REQUIREMENTS_FILE).is_ok();
+    let are_locked = !has_own && snapshot.read_file("pylock.toml").is_ok();
     let is_read = |path: &str| {
-        path == REQUIREMENTS_FILE || !has_own && path.rsplit('/').next() == Some("requirements.txt")
+        path == REQUIREMENTS_FILE
+            || are_locked && path.rsplit('/').next() == Some("requirements.txt")
     };
     let lists = lists.filter(|file| !is_read(&file.path));
     let told = lists.map(|file| {
         let message = "nothing is installed from it";
-        let help = "add its packages to `code/requirements.txt`, and lock them with `wardian \
-            skills deps lock FOLDER`";
+        let help = if has_own {
+            "add its packages to `code/requirements.txt`, and lock them with `wardian skills deps \
+             lock FOLDER`"
+        } else {
+            "lock its packages with `wardian skills deps lock FOLDER`"
+        };
         let problem = Problem::new("requirements-ignored", message).help(help);
         Diagnostic::about(Severity::Warning, &file.path, problem)
     });
