@@ -11,7 +11,7 @@ use crate::registry::folders::handle::Dir;
 use crate::registry::{AtPath, MAX_DEPTH, MAX_FILES, RegistryError};
 use crate::scan::finding::{Notes, SYMLINK};
 use crate::scan::kinds::{
-    FilePart, SKILL_PAGE, SkillScan, findings_of_parts, is_acted_on, unread_rule_of,
+    SKILL_PAGE, ScannedPart, SkillScan, findings_of_parts, is_acted_on, unread_rule_of,
 };
 
 /// Most bytes that are read of a file: one more than is looked at, so that the rest is noticed.
@@ -39,7 +39,7 @@ pub fn findings_of_folder(path: &Path) -> Result<SkillScan, RegistryError> {
     let folder = Dir::open_path(path).map_err(at_path)?;
     let mut held = Held::default();
     held.read(&folder, "", 1);
-    let parts = held.files.iter().map(|(path, bytes, is_whole)| FilePart {
+    let parts = held.files.iter().map(|(path, bytes, is_whole)| ScannedPart {
         path,
         bytes,
         is_whole: *is_whole,

@@ -104,20 +104,20 @@ struct Page {
 /// ```
 #[must_use]
 pub fn findings_of<'f>(files: impl IntoIterator<Item = (&'f str, &'f [u8])>) -> SkillScan {
-    let whole = files.into_iter().map(|(path, bytes)| FilePart { path, bytes, is_whole: true });
+    let whole = files.into_iter().map(|(path, bytes)| ScannedPart { path, bytes, is_whole: true });
     findings_of_parts(&whole.collect::<Vec<_>>())
 }
 
 /// A file of a skill, or its first bytes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FilePart<'f> {
+pub(crate) struct ScannedPart<'f> {
     pub(crate) path: &'f str,
     pub(crate) bytes: &'f [u8],
     pub(crate) is_whole: bool,
 }
 
 /// Looks at files of which some were not read to their end.
-pub(crate) fn findings_of_parts(files: &[FilePart<'_>]) -> SkillScan {
+pub(crate) fn findings_of_parts(files: &[ScannedPart<'_>]) -> SkillScan {
     let (mut all, mut pages, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
     let files = files.iter().map(|file| (kind_of(file.path, file.bytes), *file));
     let mut files: Vec<_> = files.collect();
@@ -144,8 +144,8 @@ pub(crate) fn findings_of_parts(files: &[FilePart<'_>]) -> SkillScan {
 }
 
 /// The text of a file, or the notes about a file that is none.
-fn page_of(kind: TextKind, file: FilePart<'_>, left: &mut usize) -> Result<Page, Notes> {
-    let FilePart { path, bytes, is_whole } = file;
+fn page_of(kind: TextKind, file: ScannedPart<'_>, left: &mut usize) -> Result<Page, Notes> {
+    let ScannedPart { path, bytes, is_whole } = file;
     let mut notes = Notes::of(path);
     let unread = unread_rule(kind, path);
     let named = NamedAs { is_acted_on: kind != TextKind::Other, unread };
