@@ -77,6 +77,10 @@ impl WebUrl {
     /// Other schemes than `https`, and `http` for another host than this machine.
     pub fn parse(text: &str) -> Result<(Self, Option<UrlCredentials>), SourceError> {
         let wrong = |why: &str| SourceError::NotASource(format!("the URL {why}"));
+        if text.contains('\\') {
+            // Some parsers read it as a slash, and so another host.
+            return Err(wrong("has a backslash"));
+        }
         let (scheme, rest) = text.split_once("://").ok_or_else(|| wrong("has no scheme"))?;
         let is_encrypted = match scheme.to_ascii_lowercase().as_str() {
             "https" => true,

@@ -34,7 +34,7 @@ pub(crate) struct AskedCell {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) journal: Option<Box<CellJournal>>,
     /// What it has asked so far.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "SeenRequests::is_empty")]
     pub(crate) seen: SeenRequests,
 }
 

@@ -315,7 +315,7 @@ mod tests {
     }
 
     fn requests(numbers: &[u32]) -> CallerRequests {
-        let tool = |number| json!({"number": number, "tool": {"name": "f", "arguments": {}}});
+        let tool = |number| json!({"number": number, "tool": {"name": "f", "arguments": {"a": 1}}});
         let all: Vec<Value> = numbers.iter().map(tool).collect();
         CallerRequests::read(Value::from(all).to_string().as_bytes()).unwrap()
     }
@@ -386,6 +386,29 @@ mod tests {
             give(json!([{"id": "c1-r3", "output": 3}]));
         });
         assert!(found.is_some());
+    }
+
+    #[tokio::test]
+    async fn answered_once_an_answer_is_for_what_was_told_and_for_nothing_else() {
+        let (runs, opened, mut logs) = in_a_part();
+        let (run, memory) = (opened.run(), CallMemory::unlimited());
+        let id = run.id().to_string();
+        run.announce(
+            &json!({"number": 1, "tool": {"name": "f", "arguments": {"a": 1}}}).to_string(),
+        );
+        run.announce(
+            &json!({"number": 2, "tool": {"name": "f", "arguments": {"a": 1}}}).to_string(),
+        );
+        told(&mut logs).await;
+        let given = answers(&json!([{"id": "c1-r1", "output": true}]));
+        runs.answer(&TenantId::local(), &id, given, &memory).unwrap();
+        // It is kept for the round that has its request.
+        assert!(is_late(&runs, &run, &[asked("c1-r2", AskedKind::Tool)]).await);
+        // The program has put something else in the place of what was told.
+        let other = [asked("c1-r1", AskedKind::Approval)];
+        let awaited = runs.answers_to(&session(), &run, &other, Duration::from_secs(9)).await;
+        assert!(matches!(awaited, AnswersAwaited::Other), "{awaited:?}");
+        assert!(run.answers_soon(requests(&[1])).await.is_some(), "the answer to the right one");
     }
 
     #[tokio::test]

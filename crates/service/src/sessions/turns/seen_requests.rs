@@ -66,6 +66,11 @@ impl SeenRequests {
         later
     }
 
+    /// True if nothing was asked.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty() && self.answered.is_empty()
+    }
+
     /// Bytes that it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         let open = self.open.len().saturating_mul(size_of::<(u32, Digest)>());
