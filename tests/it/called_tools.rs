@@ -312,7 +312,7 @@ fn an_interrupt_in_a_short_wait_is_raised_where_the_program_waits() {
     let first = client.run_with("import tools\nn = 1", json!({"session": "new"}));
     let id = first["session"]["id"].as_str().unwrap();
     let code = "for n in range(100_000):\n    try:\n        await tools.mail(n=n)\n    \
-                except KeyboardInterrupt:\n        break\nn >= 20, await tools.mail(n=-1)";
+                except KeyboardInterrupt:\n        break\nn >= 19, await tools.mail(n=-1)";
     let mut reading = Reading::begin(&client, code, &json!({"session": id}));
     let mut interrupted = None;
     let mut number = 0;

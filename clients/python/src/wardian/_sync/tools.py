@@ -125,8 +125,8 @@ class ToolBox:
         """The functions that the code of a call can call."""
         if name != CODE or any(params.get(one) for one in WITHOUT_TOOLS):
             return ()
-        reproducible = params.get("reproducible")
-        if isinstance(reproducible, Mapping) and reproducible.get("cache"):
+        reproducible: Any = params.get("reproducible")
+        if isinstance(reproducible, dict) and "cache" in reproducible and reproducible["cache"]:
             return ()
         return self._own.of_code()
 
