@@ -95,3 +95,47 @@ fn the_end_of_a_call_does_not_end_what_goes_on_in_another_one() {
     });
     assert_eq!(served.calls(), ["sleep", "nap"]);
 }
+
+#[test]
+fn an_answer_to_one_call_approves_no_other_one_under_its_number() {
+    let served = Served::start(CODE, &[]);
+    let client = served.client();
+    // The caller has heard of a tool of its own, which returns true.
+    let code = "import asyncio, tools\nfrom _wardian import asking\nasync def main():\n    \
+                asked = asyncio.ensure_future(tools.call('mail', {}))\n    await asyncio.sleep(0)\n    \
+                asking._pending[1].content = b'\"tool\":{\"name\":\"py.wipe\",\"arguments\":{}}'\n    \
+                asking._pending[1].tool = 'py.wipe'\n    return await asked";
+    let mut reading = Reading::begin_at(&served.server, &client, code, &json!({}));
+    let id = reading.request("");
+    reading.answer(json!([{"id": id, "output": true}]));
+    let ended = reading.end().to_string();
+    assert!(ended.contains("two things under one number"), "{ended}");
+    // The caller has seen an approval of something else.
+    let code = "from tools import py\nfrom _wardian import asking\ntry:\n    await py.erase(n=1)\n\
+                except KeyboardInterrupt:\n    pass\nasking._count = 0\nawait py.wipe()";
+    let waiting = client.run_with(code, json!({"session": "new"}));
+    let request = &waiting["requests"][0];
+    assert_eq!((&request["kind"], &request["name"]), (&json!("approval"), &json!("py.erase")));
+    let id = waiting["session"]["id"].as_str().unwrap();
+    client.post_json(&format!("/v1/sessions/{id}/interrupt"), &json!({}));
+    let approved = json!([{"id": request["id"], "output": true}]);
+    let late = client.refusal("run_code", answers(id, &approved));
+    assert!(late.message.contains("two things under one number"), "{late:?}");
+    assert_eq!(served.calls(), Vec::<String>::new(), "nobody has approved it");
+}
+
+#[test]
+fn an_answer_reaches_a_request_that_waits_in_another_loop() {
+    let served = Served::start(CODE, &[]);
+    let client = served.client();
+    let code = "import asyncio, time, tools\nasync def main():\n    \
+                first = asyncio.ensure_future(tools.call('mail', {'n': 1}))\n    await asyncio.sleep(0)\n    \
+                time.sleep(0.3)\n    def second():\n        return tools.call.sync('mail', {'n': 2})\n    \
+                return [second(), await first]";
+    let mut reading = Reading::begin_at(&served.server, &client, code, &json!({}));
+    let first = reading.request("");
+    reading.answer(json!([{"id": first, "output": 10}]));
+    let second = reading.request("");
+    reading.answer(json!([{"id": second, "output": 20}]));
+    assert_eq!(output(&reading.response())["result"], json!([20, 10]));
+}

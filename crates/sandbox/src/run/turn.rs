@@ -141,7 +141,7 @@ fn prepare(
     Ok(state)
 }
 
-/// The cell as its guest is told of it. A reproducible one counts its cells itself, so only those that were kept:
+/// The order for a cell as its guest gets it. A reproducible one counts its cells itself, so only those that were kept:
 /// others leave no trace, and whether there were any may depend on the machine.
 fn shown_cell<'a>(guest: &OpenGuest, turn: &'a Turn) -> Option<Cow<'a, CellOrder>> {
     let cell = turn.cell.as_ref()?;

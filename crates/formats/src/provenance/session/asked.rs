@@ -91,7 +91,7 @@ pub struct PartEnding {
     pub state_digest: Option<Digest>,
 }
 
-/// An answer as the program is told of it.
+/// An answer as the program gets it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ToldAnswer<'a> {
@@ -115,7 +115,7 @@ fn present<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<&'de RawValue>
 }
 
 impl DocumentRound {
-    /// Notes the answers that the program is told of by this JSON text.
+    /// Notes the answers in this JSON text, which the program gets.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl DocumentRound {
         Ok(())
     }
 
-    /// The JSON text by which the program is told of the answers.
+    /// The answers as JSON text, as the program gets them.
     ///
     /// # Errors
     ///
@@ -235,7 +235,7 @@ fn ensure(holds: bool, problem: &str) -> Result<(), ProvenanceError> {
 fn check_declared(declared: &DocumentText) -> Result<(), ProvenanceError> {
     declared.check("declared")?;
     let is_list = json_of(declared)?.get().starts_with('[');
-    ensure(is_list, "the declarations of its tools are no list")
+    ensure(is_list, "the declarations of its tools are not a list")
 }
 
 /// The text of an answer. Longer ones than a document holds are never recorded.

@@ -60,19 +60,23 @@ fn top_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The place of the next mark at which a text of several lines begins, or ends if the place is `inside`
-/// one.
+/// The place of the next mark at which a text of several lines begins, or ends if the place is `inside` one. A `#` in
+/// a text in quotes is taken for a comment, which only hides marks behind it.
+///
+/// It looks no further than to the mark, so that the time for a line grows with its length.
 fn next_mark(line: &str, inside: Option<&str>) -> Option<(usize, &'static str)> {
     const MARKS: [&str; 2] = ["\"\"\"", "'''"];
-    let marks = MARKS.into_iter().filter(|mark| inside.is_none_or(|inside| inside == *mark));
-    let code = if inside.is_none() { before_comment(line) } else { line };
-    marks.filter_map(|mark| code.find(mark).map(|at| (at, mark))).min()
-}
-
-/// The part of a line before a comment. A `#` in a text in quotes is taken for one, which only hides marks
-/// behind it.
-fn before_comment(line: &str) -> &str {
-    line.split_once('#').map_or(line, |(code, _)| code)
+    for (at, _) in line.match_indices(['"', '\'', '#']) {
+        let rest = line.get(at..)?;
+        if rest.starts_with('#') && inside.is_none() {
+            return None;
+        }
+        let mark = MARKS.into_iter().find(|mark| rest.starts_with(mark));
+        if let Some(mark) = mark.filter(|mark| inside.is_none_or(|inside| inside == *mark)) {
+            return Some((at, mark));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -98,6 +102,13 @@ mod tests {
         ] {
             assert!(!has_guard(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_of_marks_is_read_once() {
+        // Reading the rest of the line for each mark would take minutes.
+        let text = format!("x = {}\nmain()\n", "\"\"\"".repeat(2_000_000));
+        assert!(does_something(&text));
     }
 
     #[test]

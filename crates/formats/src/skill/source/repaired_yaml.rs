@@ -12,7 +12,7 @@ use crate::skill::source::node::{SourceNode, SourceValue};
 /// The key that only documents with a manifest have. Their authors write for this server.
 const OWN_KEY: &str = "short_description:";
 
-/// Signs with which a value begins that is no plain text.
+/// Characters that begin a YAML value other than plain text.
 const NOT_PLAIN: &str = "\"'[{|>&*!%@`#-?";
 
 /// Parses the bytes `range` of the text of `findings`, as it is or with quotes. Adds an error to `findings`

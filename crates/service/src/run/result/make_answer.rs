@@ -161,7 +161,7 @@ impl Answers {
         let (logs_preview, logs_truncated) = logs::preview(&logs);
         // Storing the output may take long. Logs that no caller needs are freed before it.
         let logs = if form.whole_logs { logs } else { Logs::default() };
-        let returned = match end {
+        let returned = match script.ended(end) {
             Ok(()) => self.read_returned(caller, finished.output, permit, masks.as_ref()).await?,
             Err(failure) => failure.into(),
         };

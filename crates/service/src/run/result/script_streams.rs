@@ -40,6 +40,25 @@ pub(super) struct ScriptStreams {
     last_line: String,
 }
 
+/// Signals by which a process ends, by their names and numbers on Linux.
+const SIGNALS: [(&str, u8); 12] = [
+    ("SIGHUP", 1),
+    ("SIGINT", 2),
+    ("SIGQUIT", 3),
+    ("SIGILL", 4),
+    ("SIGABRT", 6),
+    ("SIGFPE", 8),
+    ("SIGKILL", 9),
+    ("SIGUSR1", 10),
+    ("SIGSEGV", 11),
+    ("SIGPIPE", 13),
+    ("SIGALRM", 14),
+    ("SIGTERM", 15),
+];
+
+/// What shells add to the number of the signal by which a process has ended.
+const BY_SIGNAL: u8 = 128;
+
 impl ScriptStreams {
     /// Those of a script with this outcome; none of another program.
     pub(super) async fn of(
@@ -57,9 +76,22 @@ impl ScriptStreams {
         let last = stderr.trim_end().lines().next_back().unwrap_or_default();
         streams.last_line = one_line(last);
         let dropped = outcome.logs.dropped;
-        streams.stdout = Some(streams.shown(blobs, caller, (stdout, "stdout.txt", dropped)).await);
-        streams.stderr = Some(streams.shown(blobs, caller, (stderr, "stderr.txt", dropped)).await);
+        for (text, name) in [(stdout, "stdout.txt"), (stderr, "stderr.txt")] {
+            let mut shown = streams.shown(blobs, caller, (text, name, dropped)).await;
+            if dropped > 0 {
+                // Both streams have one limit, and whichever came later has lost its end.
+                shown.push_str(&lost_line(dropped));
+            }
+            let stream =
+                if name == "stdout.txt" { &mut streams.stdout } else { &mut streams.stderr };
+            *stream = Some(shown);
+        }
         streams
+    }
+
+    /// The end of the program. A script that ends its process with exit code 0 has completed.
+    pub(super) fn ended(&self, end: Result<(), RunFailure>) -> Result<(), RunFailure> {
+        if self.exit_code == Some(0) { Ok(()) } else { end }
     }
 
     /// Lists the blobs of streams, and their names.
@@ -113,6 +145,11 @@ impl ScriptStreams {
     }
 }
 
+/// Says that the logs were full.
+fn lost_line(dropped: u64) -> String {
+    format!("\n[{dropped} bytes of both streams together are beyond the limit of logs, and lost]\n")
+}
+
 /// Adds a blob, unless it is listed already.
 pub(super) fn add_new(listed: &mut Vec<BlobId>, blob: &BlobId) {
     if !listed.contains(blob) {
@@ -146,10 +183,16 @@ fn exit_code(end: &Result<(), RunFailure>) -> Option<u8> {
     match end {
         Ok(()) => Some(0),
         Err(RunFailure::Exception { class, message, .. }) if class == EXIT => {
-            let (_, code) = message.split_once(CODE)?;
+            let Some((_, code)) = message.split_once(CODE) else {
+                let signal = SIGNALS.iter().find(|(name, _)| message.ends_with(name));
+                return signal.map(|(_, number)| BY_SIGNAL.saturating_add(*number));
+            };
             let digits = code.split(|c: char| !c.is_ascii_digit()).next()?;
             // As a shell shows it.
             digits.parse::<u32>().ok().and_then(|code| u8::try_from(code & 0xFF).ok())
+        }
+        Err(RunFailure::Exception { class, .. }) if class == "KeyboardInterrupt" => {
+            Some(BY_SIGNAL.saturating_add(2))
         }
         Err(RunFailure::Exception { .. }) => Some(1),
         Err(_) => None,
@@ -171,7 +214,8 @@ mod tests {
             (Ok(()), Some(0)),
             (raised("SystemExit", "`scripts/a.py` ended with exit code 2"), Some(2)),
             (raised("SystemExit", "the program ended its process with exit code 300"), Some(44)),
-            (raised("SystemExit", "the program ended itself with SIGTERM"), None),
+            (raised("SystemExit", "the program ended itself with SIGTERM"), Some(143)),
+            (raised("KeyboardInterrupt", ""), Some(130)),
             (raised("SystemExit", "exit code x"), None),
             (raised("ValueError", "exit code 9"), Some(1)),
             (Err(RunFailure::Cancelled), None),
@@ -179,6 +223,16 @@ mod tests {
         ] {
             assert_eq!(exit_code(&end), expected, "{end:?}");
         }
+    }
+
+    #[test]
+    fn a_process_that_ends_itself_with_0_has_completed() {
+        let ended = |exit_code| {
+            let streams = ScriptStreams { exit_code, ..ScriptStreams::default() };
+            streams.ended(raised("SystemExit", "the program ended its process with exit code 0"))
+        };
+        assert_eq!(ended(Some(0)), Ok(()));
+        assert!(ended(Some(1)).is_err() && ended(None).is_err());
     }
 
     #[test]

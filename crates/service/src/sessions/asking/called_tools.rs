@@ -121,11 +121,11 @@ struct RecordedTool {
 }
 
 impl CalledTools {
-    /// The tools of a program that is repeated: it is told what was recorded, and its calls were checked then.
+    /// The tools of a program that is repeated, from its record. Its calls were checked when they were recorded.
     ///
     /// # Errors
     ///
-    /// They are no declarations.
+    /// The text is not a list of declarations.
     pub(crate) fn recorded(declared: &DocumentText) -> Result<Self, ServiceError> {
         let text = declared.text.clone().unwrap_or_default();
         let tools: Vec<RecordedTool> =
