@@ -2,7 +2,7 @@
 
 pub mod address;
 pub mod rules;
-mod spelling;
+pub mod spelling;
 pub mod target;
 
 use std::sync::Arc;

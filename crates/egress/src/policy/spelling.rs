@@ -17,7 +17,8 @@ const NORMALIZER: ComposingNormalizerBorrowed<'static> = ComposingNormalizerBorr
 /// Refused are dot segments, empty segments, parameters, everything that becomes one of these when
 /// it is decoded, normalised or trimmed, and bytes that are not text: controls, broken escapes,
 /// overlong and other malformed UTF-8.
-pub(crate) fn has_one_reading(path: &str) -> bool {
+#[must_use]
+pub fn has_one_reading(path: &str) -> bool {
     if path.contains("//") || path.contains(';') {
         return false;
     }

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::fault::told;
 use crate::openapi::operation::{BODY, Operation, OperationParameter, ParameterPlace};
+use wardian_egress::policy::spelling::has_one_reading;
 
 /// Longest value of a parameter, in bytes.
 const MAX_VALUE: usize = 8 << 10;
@@ -114,12 +115,21 @@ fn scalar(value: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A value as a segment of a path.
+/// A value as a segment of a path. The rules of egress refuse a path that servers read in two ways, so the argument
+/// that makes it one is named here.
 fn segment(name: &str, value: &str) -> Result<String, String> {
     if matches!(value, "" | "." | "..") {
         return Err(format!("have a value in `{}` that no path has", told(name)));
     }
-    Ok(encoded(value))
+    let segment = encoded(value);
+    if !has_one_reading(&format!("/{segment}")) {
+        return Err(format!(
+            "have a value in `{}` that is not one segment of a path: servers disagree about `/`, `\\`, `%`, `;`, \
+             control characters and blanks at its ends",
+            told(name),
+        ));
+    }
+    Ok(segment)
 }
 
 /// Percent-encodes everything that is not unreserved.
@@ -162,9 +172,9 @@ mod tests {
     #[test]
     fn each_argument_has_its_place() {
         let arguments =
-            json!({"id": "a b/c", "tag": ["x&y", 2, true], "X-Trace": "t 1", "body": {"n": 1.5}});
+            json!({"id": "a b?c", "tag": ["x&/y", 2, true], "X-Trace": "t 1", "body": {"n": 1.5}});
         let parts = laid_out(&arguments).unwrap();
-        assert_eq!(parts.path, "/items/a%20b%2Fc/x?tag=x%26y&tag=2&tag=true");
+        assert_eq!(parts.path, "/items/a%20b%3Fc/x?tag=x%26%2Fy&tag=2&tag=true");
         assert_eq!(parts.headers, [("X-Trace".to_owned(), "t 1".to_owned())]);
         assert_eq!(parts.body.as_deref(), Some(r#"{"n":1.5}"#));
         let few = laid_out(&json!({"id": 7, "tag": null})).unwrap();
@@ -179,6 +189,10 @@ mod tests {
             (json!({"id": null}), "lack `id`"),
             (json!({"id": ".."}), "that no path has"),
             (json!({"id": ""}), "that no path has"),
+            (json!({"id": "a/b"}), "not one segment"),
+            (json!({"id": "..\\b"}), "not one segment"),
+            (json!({"id": "%2e"}), "not one segment"),
+            (json!({"id": "a\n"}), "not one segment"),
             (json!({"id": [1]}), "need a text or a number in `id`"),
             (json!({"id": 1, "tag": {"a": 1}}), "a list of these in `tag`"),
             (json!({"id": 1, "tag": [[1]]}), "a list of these in `tag`"),
