@@ -75,7 +75,7 @@ impl Events {
         std::iter::from_fn(|| self.event()).collect()
     }
 
-    /// The next event; `None` after the last one.
+    /// The next event that is no comment; `None` after the last one.
     pub(crate) fn event(&mut self) -> Option<Event> {
         if self.head.is_empty() {
             assert!(self.head().contains("content-type: text/event-stream"), "{}", self.head);
@@ -83,6 +83,10 @@ impl Events {
         }
         loop {
             if let Some((event, more)) = self.text.split_once("\n\n") {
+                if event.starts_with(':') {
+                    self.text = more.to_owned();
+                    continue;
+                }
                 let (name, data) = event.split_once('\n').unwrap();
                 let event = Event {
                     name: name.strip_prefix("event: ").unwrap().to_owned(),

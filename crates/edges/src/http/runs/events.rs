@@ -155,7 +155,10 @@ impl RunEvents {
         while let State::Running { task, end } = &mut self.state {
             match self.logs.poll_heard(cx) {
                 Poll::Ready(Some(heard)) => match event_of(&heard) {
-                    Some(event) => return Poll::Ready(Some(event)),
+                    Some(event) => {
+                        self.keep_alive.reset();
+                        return Poll::Ready(Some(event));
+                    }
                     None => continue,
                 },
                 // The run has told everything, or has not told anything new.
