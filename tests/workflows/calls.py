@@ -95,8 +95,8 @@ async def check(client, calls, root, skill):
         for name, content in files.items():
             await sandbox.upload(name, content)
         there = await asyncio.to_thread(on_this_machine, root, commands, files)
-        for command in commands:
-            result = await sandbox.script(*command)
+        for number, command in enumerate(commands, 1):
+            result = await sandbox.script(*command, is_last=number == len(commands))
         if len(commands) > 1:
             # The call before is one of those that are made by themselves.
             del calls[-2]

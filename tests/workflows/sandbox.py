@@ -59,10 +59,11 @@ class Sandbox:
         made = await self._tool("create_blob", content=encoded, kind="application/octet-stream", encoding="base64")
         self._uploads.append({"blob": made["blob_id"], "path": path})
 
-    async def script(self, script, *argv, stdin=None, env=None):
-        """Calls a script; its result, whatever its exit code is."""
-        more = {name: value for name, value in (("stdin", stdin), ("env", env)) if value is not None}
-        params = self._in_session(name=self.skill, script=script, argv=list(argv), **more)
+    async def script(self, script, *argv, is_last=False):
+        """Calls a script; its result, whatever its exit code is. The last call closes the session."""
+        params = self._in_session(name=self.skill, script=script, argv=list(argv))
+        if is_last:
+            params["session"] = {"id": params["session"], "keep": False}
         result = self._ended(await self._tool("execute_skill", **params))
         exit_code = result.get("exit_code")
         texts = result.get("stderr", "") + result.get("stdout", "") + str(result.get("error", ""))
@@ -72,9 +73,9 @@ class Sandbox:
         self.calls.append(Call(self.skill, script, list(argv), outcome, exit_code))
         return result
 
-    async def good(self, script, *argv, **more):
+    async def good(self, script, *argv):
         """Calls a script that has to end well; what it printed."""
-        result = await self.script(script, *argv, **more)
+        result = await self.script(script, *argv)
         expect(result.get("exit_code") == 0, f"{script} {argv}: {result}")
         return result["stdout"]
 
