@@ -58,8 +58,11 @@ async def run_calls(client, made, folder):
     for root in sorted(folder.iterdir()):
         if not any(single.scripts(root)):
             continue
+        began, before, bad = time.monotonic(), len(made), len(failures)
         async for what, result in single.check(client, made, root, root.name):
             report(what, str(result)[-1500:])
+        if len(failures) == bad:
+            report(f"{len(made) - before} calls of {root.name} ({time.monotonic() - began:.1f} s)", None)
 
 
 def print_table(made):

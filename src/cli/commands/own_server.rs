@@ -33,7 +33,9 @@ impl OwnServer {
         fs::write(&settings, "").map_err(failed)?;
         let mut command = Command::new("/proc/self/exe");
         hide_own_variables(&mut command);
-        hidden.iter().for_each(|name| drop(command.env_remove(name)));
+        for name in hidden {
+            command.env_remove(name);
+        }
         command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
         command.arg("--config").arg(settings).arg("--skills").arg(skills);
         command.arg("--data-dir").arg(folder.join("data"));

@@ -31,6 +31,24 @@ pub(super) struct CaseFile {
     cases: Vec<Case>,
 }
 
+/// With the skill or without it, by the names that `benchmark.json` has for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Configuration {
+    With,
+    Without,
+}
+
+impl Configuration {
+    pub(super) const BOTH: [Self; 2] = [Self::With, Self::Without];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::With => "with_skill",
+            Self::Without => "without_skill",
+        }
+    }
+}
+
 /// A task for a model, and what its solution has to be like.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Case {

@@ -3,6 +3,9 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+/// Most tokens of one answer.
+pub(super) const MAX_ANSWER_TOKENS: u32 = 8_192;
+
 /// A tool that the model may call.
 #[derive(Debug, Clone)]
 pub(super) struct OfferedTool {

@@ -18,9 +18,6 @@ use wardian_config::named_variable;
 use wardian_vocabulary::client_tls::system_tls;
 use wardian_vocabulary::secret_text::SecretText;
 
-/// Most tokens of one answer.
-pub(super) const MAX_ANSWER_TOKENS: u32 = 8_192;
-
 /// Maximum size of an answer, in bytes.
 const MAX_ANSWER: u64 = 16 << 20;
 

@@ -26,12 +26,12 @@ use tokio::task::spawn_blocking;
 use crate::cli::commands::own_server::OwnServer;
 use crate::cli::commands::skills::evals::agent::{Bounds, solve};
 use crate::cli::commands::skills::evals::args::EvalArgs;
-use crate::cli::commands::skills::evals::case_file::{Case, CaseFile};
+use crate::cli::commands::skills::evals::case_file::{Case, CaseFile, Configuration};
 use crate::cli::commands::skills::evals::endpoint::Endpoint;
 use crate::cli::commands::skills::evals::grader::grade;
 use crate::cli::commands::skills::evals::out_folder::OutFolder;
 use crate::cli::commands::skills::evals::place::{Place, SkillCopy};
-use crate::cli::commands::skills::evals::report::{Configuration, EvalReport, EvalRun};
+use crate::cli::commands::skills::evals::report::{EvalReport, EvalRun};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
@@ -43,7 +43,11 @@ pub(crate) fn evaluate(config: &Config, args: &EvalArgs) -> Result<Exit, Failed>
     let file = CaseFile::read(&args.folder).map_err(Failed::harmless)?;
     let cases = file.chosen(&args.case)?;
     if args.list {
-        args.json.then(|| print_json(&cases)).unwrap_or_else(|| report::print_cases(&cases));
+        if args.json {
+            print_json(&cases);
+        } else {
+            report::print_cases(&cases);
+        }
         return Ok(Exit::Done);
     }
     let endpoint = Endpoint::open(args)?;
@@ -134,7 +138,15 @@ impl Work {
                 }
             }
         }
-        let report = EvalReport::new(self.skill.clone(), self.folder.clone(), self, runs);
+        let report = EvalReport {
+            skill: self.skill.clone(),
+            folder: self.folder.clone(),
+            model: self.endpoint.model().to_owned(),
+            grader: self.grader.clone(),
+            cases: self.cases.clone(),
+            runs_of_case: self.runs,
+            runs,
+        };
         if let Some(out) = out {
             out.write_json("benchmark.json", &report.benchmark())?;
         }

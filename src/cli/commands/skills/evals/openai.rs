@@ -4,8 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::cli::commands::skills::evals::conversation::{Answer, Message, Question, ToolCall};
-use crate::cli::commands::skills::evals::endpoint::MAX_ANSWER_TOKENS;
+use crate::cli::commands::skills::evals::conversation::{
+    Answer, MAX_ANSWER_TOKENS, Message, Question, ToolCall,
+};
 
 #[derive(Deserialize)]
 struct Completion {

@@ -10,9 +10,8 @@ use serde_json::{Map, Value, json};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
-use crate::cli::commands::skills::evals::case_file::Case;
+use crate::cli::commands::skills::evals::case_file::{Case, Configuration};
 use crate::cli::commands::skills::evals::conversation::OfferedTool;
-use crate::cli::commands::skills::evals::report::Configuration;
 use crate::cli::failed::Failed;
 use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::tools::{ToolFormat, described};

@@ -5,21 +5,13 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::cli::commands::skills::evals::Work;
 use crate::cli::commands::skills::evals::agent::Solved;
 use crate::cli::commands::skills::evals::assertions::Grade;
-use crate::cli::commands::skills::evals::case_file::Case;
+use crate::cli::commands::skills::evals::case_file::{Case, Configuration};
 use crate::cli::commands::skills::evals::grader::Graded;
 use crate::cli::commands::skills::evals::place::LeftFile;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::{note, print_line, print_table, shown};
-
-/// With the skill or without it, by the names that `benchmark.json` has for them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Configuration {
-    With,
-    Without,
-}
 
 /// One run of a case.
 #[derive(Debug)]
@@ -42,13 +34,15 @@ pub(super) struct EvalRun {
 /// All runs of a skill.
 #[derive(Debug)]
 pub(super) struct EvalReport {
-    skill: String,
-    folder: String,
-    model: String,
-    grader: String,
-    cases: Vec<Case>,
-    runs_of_case: u32,
-    runs: Vec<EvalRun>,
+    pub(super) skill: String,
+    /// The folder, as the user has named it.
+    pub(super) folder: String,
+    pub(super) model: String,
+    pub(super) grader: String,
+    pub(super) cases: Vec<Case>,
+    /// Runs of each case in each configuration.
+    pub(super) runs_of_case: u32,
+    pub(super) runs: Vec<EvalRun>,
 }
 
 /// The spread of a value over runs.
@@ -58,17 +52,6 @@ struct Spread {
     stddev: f64,
     min: f64,
     max: f64,
-}
-
-impl Configuration {
-    pub(super) const BOTH: [Self; 2] = [Self::With, Self::Without];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::With => "with_skill",
-            Self::Without => "without_skill",
-        }
-    }
 }
 
 impl EvalRun {
@@ -160,18 +143,6 @@ impl EvalRun {
 }
 
 impl EvalReport {
-    pub(super) fn new(skill: String, folder: String, work: &Work, runs: Vec<EvalRun>) -> Self {
-        Self {
-            skill,
-            folder,
-            model: work.endpoint.model().to_owned(),
-            grader: work.grader.clone(),
-            cases: work.cases.clone(),
-            runs_of_case: work.runs,
-            runs,
-        }
-    }
-
     fn of(&self, configuration: Configuration) -> impl Iterator<Item = &EvalRun> {
         self.runs.iter().filter(move |run| run.configuration == configuration)
     }
@@ -179,7 +150,7 @@ impl EvalReport {
     /// The mean share of assertions that pass in the runs of a case, or of all.
     fn rate(&self, configuration: Configuration, case: Option<&str>) -> f64 {
         let runs = self.of(configuration).filter(|run| case.is_none_or(|case| run.case == case));
-        spread(runs.map(EvalRun::rate).collect()).mean
+        spread(runs.map(EvalRun::rate)).mean
     }
 
     /// The exit code: runs that were broken off, and a share that was missed, are failures.
@@ -206,9 +177,9 @@ impl EvalReport {
         for configuration in Configuration::BOTH {
             let runs = || self.of(configuration);
             let (rates, times) = (runs().map(EvalRun::rate), runs().map(|run| run.seconds));
-            let rates = spread(rates.collect());
-            let times = spread(times.collect());
-            let tokens = spread(runs().map(|run| decimal(run.tokens)).collect());
+            let rates = spread(rates);
+            let times = spread(times);
+            let tokens = spread(runs().map(|run| decimal(run.tokens)));
             means.push([rates.mean, times.mean, tokens.mean]);
             let spreads = json!({"pass_rate": rates, "time_seconds": times, "tokens": tokens});
             summary.insert(configuration.name().to_owned(), spreads);
@@ -277,8 +248,8 @@ impl EvalReport {
         }
         let [with, without] = Configuration::BOTH.map(|configuration| {
             let runs = || self.of(configuration);
-            let time = spread(runs().map(|run| run.seconds).collect()).mean;
-            let tokens = spread(runs().map(|run| decimal(run.tokens)).collect()).mean;
+            let time = spread(runs().map(|run| run.seconds)).mean;
+            let tokens = spread(runs().map(|run| decimal(run.tokens))).mean;
             (self.rate(configuration, None), time, tokens)
         });
         for (name, (rate, time, tokens)) in [("with", with), ("without", without)] {
@@ -323,7 +294,8 @@ fn rounded(value: f64) -> f64 {
     (value * 10_000.0).round() / 10_000.0
 }
 
-fn spread(values: Vec<f64>) -> Spread {
+fn spread(values: impl Iterator<Item = f64>) -> Spread {
+    let values: Vec<f64> = values.collect();
     let count = decimal(u64::try_from(values.len()).unwrap_or(u64::MAX));
     if values.is_empty() {
         return Spread { mean: 0.0, stddev: 0.0, min: 0.0, max: 0.0 };
@@ -343,10 +315,10 @@ mod tests {
 
     #[test]
     fn the_spread_is_that_of_a_sample() {
-        let spread = spread(vec![1.0, 0.5, 0.0]);
+        let spread = spread([1.0, 0.5, 0.0].into_iter());
         assert_eq!(spread, Spread { mean: 0.5, stddev: 0.5, min: 0.0, max: 1.0 });
-        assert_eq!(super::spread(vec![0.25]).stddev, 0.0);
-        assert_eq!(super::spread(Vec::new()).mean, 0.0);
+        assert_eq!(super::spread([0.25].into_iter()).stddev, 0.0);
+        assert_eq!(super::spread([].into_iter()).mean, 0.0);
     }
 
     #[test]
