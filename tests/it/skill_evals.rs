@@ -94,9 +94,10 @@ fn spoken(body: &Value, manner: Manner) -> (String, Vec<(&'static str, Value)>) 
     let text = body.to_string();
     if text.contains("You grade the result") {
         let passed = text.contains("THE LETTER");
-        let grades: Vec<Value> = (1..=text.matches("It is loud").count())
-            .map(|number| json!({"number": number, "passed": passed, "evidence": "the answer"}))
-            .collect();
+        let grades: Vec<Value> =
+            (1..=text.split("# Statements").nth(1).unwrap().matches("It is loud").count())
+                .map(|number| json!({"number": number, "passed": passed, "evidence": "the answer"}))
+                .collect();
         return (format!("```json\n{}\n```", json!({"grades": grades})), Vec::new());
     }
     if manner == Manner::Endless {

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import documents
-from sandbox import Sandbox, missing
+from sandbox import NOT_THERE, Call, Sandbox
 
 # A command of a document: `python scripts/x.py …`, or `python -m scripts.x …`.
 _SHOWN = re.compile(r"python3? (?:-m )?((?:\S*/)?[a-z_]*scripts[/.][\w./]+|\S+generate_review\.py)([^`\n]*)")
@@ -59,8 +59,14 @@ def shown(folder):
             yield script, argv
 
 
+def ended(exit_code, stderr):
+    """How a call ended: its exit code, and the class of an exception that nothing caught."""
+    raised = re.search(r"^([\w.]+(?:Error|Exception))(?::|$)", stderr.strip().rpartition("\n")[2])
+    return exit_code, raised and raised[1] if exit_code else None
+
+
 def on_this_machine(root, commands, files):
-    """The exit code of the last of these calls without the sandbox, and the program or package that it lacked."""
+    """How the last of these calls ends without the sandbox."""
     path = os.path.dirname(sys.executable)
     environment = {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1", "PATH": path}
     with tempfile.TemporaryDirectory() as folder:
@@ -71,7 +77,7 @@ def on_this_machine(root, commands, files):
                 [sys.executable, str(root / script), *argv], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                 capture_output=True, text=True, timeout=_MAY_TAKE_SECONDS,
             )  # fmt: skip
-        return done.returncode, missing(done.stderr + done.stdout) if done.returncode else None
+        return ended(done.returncode, done.stderr)
 
 
 async def check(client, calls, root, skill):
@@ -87,6 +93,11 @@ async def check(client, calls, root, skill):
         if (script, *argv) in made:
             continue
         made.add((script, *argv))
+        named = [name for name in NOT_THERE if re.search(rf"\b{name}\b", " ".join(argv))]
+        if named:
+            # It would wait for the program that its command line names.
+            calls.append(Call(skill, script, argv, named[0], None))
+            continue
         commands = [(script, *argv)]
         if argv[:1] == ["unpacked/"] and skill in _UNPACK:
             commands.insert(0, ("scripts/office/unpack.py", _UNPACK[skill], "unpacked/"))
@@ -101,5 +112,6 @@ async def check(client, calls, root, skill):
             # The call before is one of those that are made by themselves.
             del calls[-2]
         call = calls[-1]
-        if call.outcome == "runs" and call.exit_code != there[0]:
-            yield f"{skill} {script} {argv}: exit code {call.exit_code} instead of {there[0]}", result
+        here = ended(call.exit_code, result["stderr"])
+        if call.outcome == "runs" and here != there:
+            yield f"{skill} {script} {argv}: {here} instead of {there}", result

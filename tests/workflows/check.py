@@ -13,23 +13,7 @@ from mcp import Client
 
 import calls as single
 import workflows
-from sandbox import Failed, Sandbox
-
-# Programs and packages that do not exist in the sandbox: for these alone may a call fail.
-NOT_THERE = {
-    "soffice": "an office program",
-    "pdftoppm": "a program that draws pages",
-    "pdfinfo": "a program that draws pages",
-    "gcc": "a compiler",
-    "claude": "a program that calls a model",
-    "npm": "Node",
-    "npm run dev": "Node",
-    "anthropic": "a client of a model",
-    "playwright": "a browser",
-    "pdf2image": "a program that draws pages",
-    "imageio": "a package",
-    "pdfplumber": "a package",
-}
+from sandbox import NOT_THERE, Failed, Sandbox
 
 failures = []
 
@@ -66,14 +50,20 @@ async def run_calls(client, made, folder):
 
 
 def print_table(made):
-    rows = collections.defaultdict(list)
+    """The scripts of each skill whose calls all run in one row, and each other script in a row of its own."""
+    scripts = collections.defaultdict(list)
     for call in made:
-        rows[call.skill, call.script].append(call)
-    print("\n| skill | script | calls | run | others |\n| --- | --- | ---: | ---: | --- |")
-    for (skill, script), of_script in sorted(rows.items()):
-        runs = sum(call.outcome == "runs" for call in of_script)
-        others = sorted({f"`{call.outcome}`" for call in of_script if call.outcome != "runs"})
-        print(f"| {skill} | `{script}` | {len(of_script)} | {runs} | {', '.join(others)} |")
+        scripts[call.skill, call.script].append(call)
+    rows = collections.defaultdict(list)
+    for (skill, script), of_script in sorted(scripts.items()):
+        others = collections.Counter(call.outcome for call in of_script if call.outcome != "runs")
+        rows[skill, "" if not others else script].append((script, len(of_script), others))
+    print("\n| skill | scripts | calls | run | others |\n| --- | --- | ---: | ---: | --- |")
+    for (skill, _), of_row in rows.items():
+        names = ", ".join(f"`{script.removeprefix('scripts/')}`" for script, _, _ in of_row)
+        calls, others = sum(count for _, count, _ in of_row), of_row[0][2]
+        lacks = ", ".join(f"{count} without {NOT_THERE.get(name, name)} (`{name}`)" for name, count in others.items())
+        print(f"| {skill} | {names} | {calls} | {calls - sum(others.values())} | {lacks} |")
 
 
 async def main():

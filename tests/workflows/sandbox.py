@@ -25,6 +25,19 @@ def expect(holds, what):
         raise Failed(str(what)[-2000:])
 
 
+# Programs and packages that do not exist in the sandbox, and what they are: for these alone may a call fail.
+NOT_THERE = {
+    "soffice": "an office program",
+    "pdfinfo": "a program that draws pages",
+    "claude": "a program that calls a model",
+    "npm": "Node",
+    "anthropic": "the client of a model",
+    "playwright": "a browser",
+    "pdf2image": "a program that draws pages",
+    "imageio": "a package",
+    "pdfplumber": "a package",
+}
+
 # What Python prints when a program or a package does not exist, and what Wardian's message names.
 _MISSING = [
     re.compile(r"FileNotFoundError: \[Errno \d+\] No such file or directory: '([^/']+)'"),
@@ -35,11 +48,8 @@ _MISSING = [
 
 def missing(text):
     """The program or package whose absence ended a script, or `None`."""
-    for pattern in _MISSING:
-        found = pattern.findall(text)
-        if found:
-            return found[-1]
-    return None
+    found = [name for pattern in _MISSING for name in pattern.findall(text) if name in NOT_THERE]
+    return found[-1] if found else None
 
 
 class Sandbox:

@@ -227,7 +227,8 @@ async def make_gif(sandbox: Sandbox):
         return "the sandbox has no `imageio`"
     expect(await sandbox.code(_GIF) == [True, True], "the validators")
     picture = Image.open(io.BytesIO(await sandbox.download("ball.gif")))
-    expect(picture.size == (128, 128) and picture.n_frames == 12, (picture.size, picture.n_frames))
+    # Equal frames are one.
+    expect(picture.size == (128, 128) and picture.n_frames >= 10, (picture.size, picture.n_frames))
     colours = set()
     for number in range(picture.n_frames):
         picture.seek(number)

@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use crate::cli::commands::skills::evals::args::EvalArgs;
 use crate::cli::commands::skills::evals::case_file::Case;
-use crate::cli::commands::skills::evals::conversation::{Message, Question, ToolCall, ToolResult};
+use crate::cli::commands::skills::evals::conversation::{
+    ModelMessage, Question, ToolCall, ToolResult,
+};
 use crate::cli::commands::skills::evals::endpoint::{Endpoint, NoAnswer};
-use crate::cli::commands::skills::evals::place::{CaseSession, offered_tools};
+use crate::cli::commands::skills::evals::server::{CaseSession, offered_tools};
 use crate::cli::failed::Failed;
 
 /// Most calls of tools that one answer may ask for.
@@ -17,7 +19,7 @@ const MAX_CALLS: usize = 32;
 
 /// The bounds of a run.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct EvalBounds {
     turns: u32,
     tokens: u64,
     time: Duration,
@@ -30,7 +32,7 @@ pub(super) struct Solved {
     pub(super) answer: String,
     /// Why it has no end of its own, if it has none.
     pub(super) problem: Option<String>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<EvalStep>,
     /// Tokens that were read and written.
     pub(super) tokens: u64,
     /// Some answers had no count of tokens.
@@ -40,7 +42,7 @@ pub(super) struct Solved {
 
 /// A step of a run, for its transcript.
 #[derive(Debug, Serialize)]
-pub(super) struct Step {
+pub(super) struct EvalStep {
     pub(super) text: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) calls: Vec<CalledTool>,
@@ -55,7 +57,7 @@ pub(super) struct CalledTool {
     pub(super) is_error: bool,
 }
 
-impl Bounds {
+impl EvalBounds {
     pub(super) const fn of(args: &EvalArgs) -> Self {
         Self {
             turns: args.max_turns,
@@ -78,7 +80,7 @@ pub(super) fn solve(
     endpoint: &Endpoint,
     session: &CaseSession<'_>,
     case: &Case,
-    bounds: &Bounds,
+    bounds: &EvalBounds,
 ) -> Result<Solved, Failed> {
     let began = Instant::now();
     let mut solved = Solved {
@@ -99,12 +101,12 @@ fn converse(
     endpoint: &Endpoint,
     session: &CaseSession<'_>,
     case: &Case,
-    bounds: &Bounds,
+    bounds: &EvalBounds,
     solved: &mut Solved,
 ) -> Result<Option<String>, Failed> {
     let deadline = Instant::now() + bounds.time;
     let (system, tools) = (session.system(), offered_tools());
-    let mut messages = vec![Message::User(task(case))];
+    let mut messages = vec![ModelMessage::User(task(case))];
     for _ in 0..bounds.turns {
         let model = endpoint.model();
         let question = Question { model, system: &system, messages: &messages, tools: &tools };
@@ -116,7 +118,7 @@ fn converse(
         solved.is_uncounted |= answer.tokens.is_none();
         solved.tokens = solved.tokens.saturating_add(answer.tokens.unwrap_or_default());
         solved.answer.clone_from(&answer.text);
-        let mut step = Step { text: answer.text, calls: Vec::new() };
+        let mut step = EvalStep { text: answer.text, calls: Vec::new() };
         if answer.calls.is_empty() {
             solved.steps.push(step);
             return Ok(answer.is_cut.then(|| "the last answer was cut at its limit".to_owned()));
@@ -136,8 +138,8 @@ fn converse(
             results.push(ToolResult { id: call.id, text, is_error });
         }
         solved.steps.push(step);
-        messages.push(Message::Model(answer.raw));
-        messages.push(Message::Results(results));
+        messages.push(ModelMessage::Model(answer.raw));
+        messages.push(ModelMessage::Results(results));
         if solved.tokens >= bounds.tokens {
             return Ok(Some(format!("the run has used its {} tokens", bounds.tokens)));
         }
@@ -159,7 +161,7 @@ fn call_tool(
     }
 }
 
-fn out_of_time(bounds: &Bounds) -> String {
+fn out_of_time(bounds: &EvalBounds) -> String {
     format!("the run has used its {} s", bounds.time.as_secs())
 }
 

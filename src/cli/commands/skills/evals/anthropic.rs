@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::cli::commands::skills::evals::conversation::{
-    Answer, MAX_ANSWER_TOKENS, Message, Question, ToolCall,
+    MAX_ANSWER_TOKENS, ModelAnswer, ModelMessage, Question, ToolCall,
 };
 
 /// The version of the interface.
@@ -48,9 +48,9 @@ enum Block {
 /// The body of a request.
 pub(super) fn request(question: &Question<'_>) -> Value {
     let messages = question.messages.iter().map(|message| match message {
-        Message::User(text) => json!({"role": "user", "content": text}),
-        Message::Model(raw) => json!({"role": "assistant", "content": raw}),
-        Message::Results(results) => {
+        ModelMessage::User(text) => json!({"role": "user", "content": text}),
+        ModelMessage::Model(raw) => json!({"role": "assistant", "content": raw}),
+        ModelMessage::Results(results) => {
             let blocks = results.iter().map(|result| {
                 json!({"type": "tool_result", "tool_use_id": result.id, "content": result.text, "is_error": result.is_error})
             });
@@ -70,7 +70,7 @@ pub(super) fn request(question: &Question<'_>) -> Value {
 }
 
 /// The answer in a response; `None` if it is not one.
-pub(super) fn answer(text: &str) -> Option<Answer> {
+pub(super) fn answer(text: &str) -> Option<ModelAnswer> {
     let response: Response = serde_json::from_str(text).ok()?;
     let blocks: Vec<Block> = serde_json::from_str(response.content.get()).ok()?;
     let (mut text, mut calls) = (String::new(), Vec::new());
@@ -89,5 +89,5 @@ pub(super) fn answer(text: &str) -> Option<Answer> {
         all.fold(0, u64::saturating_add)
     });
     let is_cut = response.stop_reason.as_deref() == Some("max_tokens");
-    Some(Answer { text, calls, raw: response.content, tokens, is_cut })
+    Some(ModelAnswer { text, calls, raw: response.content, tokens, is_cut })
 }

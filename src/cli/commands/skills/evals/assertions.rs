@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::commands::skills::evals::case_file::{Assertion, Check};
-use crate::cli::commands::skills::evals::place::{CaseSession, LeftFile};
+use crate::cli::commands::skills::evals::case_file::{Assertion, CaseCheck};
+use crate::cli::commands::skills::evals::server::{CaseSession, WorkFile};
 use crate::cli::failed::Failed;
 
 /// Most characters of evidence.
@@ -30,34 +30,36 @@ pub(super) fn computed(
     assertion: &Assertion,
     session: &CaseSession<'_>,
     answer: &str,
-    files: &[LeftFile],
+    files: &[WorkFile],
 ) -> Result<Option<Grade>, Failed> {
     let grade = |passed, evidence: &str| Ok(Some(Grade::new(assertion, passed, evidence)));
     let missing = |path: &Option<String>| {
         format!("there is no file {} that is a text", path.as_deref().unwrap_or_default())
     };
     match &assertion.check {
-        Check::Model => Ok(None),
-        Check::Contains { value, path } => match looked_at(path.as_deref(), answer, files) {
+        CaseCheck::Model => Ok(None),
+        CaseCheck::Contains { value, path } => match looked_at(path.as_deref(), answer, files) {
             Some(text) => grade(text.contains(value.as_str()), &around(text, value)),
             None => grade(false, &missing(path)),
         },
-        Check::NotContains { value, path } => match looked_at(path.as_deref(), answer, files) {
+        CaseCheck::NotContains { value, path } => match looked_at(path.as_deref(), answer, files) {
             Some(text) => grade(!text.contains(value.as_str()), &around(text, value)),
             None => grade(false, &missing(path)),
         },
-        Check::Regex { value, path } => match looked_at(path.as_deref(), answer, files) {
+        CaseCheck::Regex { value, path } => match looked_at(path.as_deref(), answer, files) {
             Some(text) => searched(assertion, session, value, text).map(Some),
             None => grade(false, &missing(path)),
         },
-        Check::FileExists { value } => match files.iter().find(|file| matches(value, &file.path)) {
-            Some(file) => grade(true, &format!("{}, {} bytes", file.path, file.content.len())),
-            None => {
-                let all: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
-                grade(false, &format!("the files are: {}", all.join(", ")))
+        CaseCheck::FileExists { value } => {
+            match files.iter().find(|file| matches(value, &file.path)) {
+                Some(file) => grade(true, &format!("{}, {} bytes", file.path, file.content.len())),
+                None => {
+                    let all: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+                    grade(false, &format!("the files are: {}", all.join(", ")))
+                }
             }
-        },
-        Check::Python { value } => {
+        }
+        CaseCheck::Python { value } => {
             let code = format!("answer = {}\n{value}", python_text(answer));
             match session.compute(&code)? {
                 Ok(value) => grade(is_true(&value), &format!("the check gave {value}")),
@@ -68,7 +70,7 @@ pub(super) fn computed(
 }
 
 /// The text that an assertion is about.
-fn looked_at<'t>(path: Option<&str>, answer: &'t str, files: &'t [LeftFile]) -> Option<&'t str> {
+fn looked_at<'t>(path: Option<&str>, answer: &'t str, files: &'t [WorkFile]) -> Option<&'t str> {
     let Some(path) = path else { return Some(answer) };
     let file = files.iter().find(|file| file.path == path)?;
     std::str::from_utf8(&file.content).ok()

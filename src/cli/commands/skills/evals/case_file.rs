@@ -74,13 +74,13 @@ pub(super) struct InputFile {
 pub(super) struct Assertion {
     /// What the reports say.
     pub(super) text: String,
-    pub(super) check: Check,
+    pub(super) check: CaseCheck,
 }
 
 /// How it is found out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Check {
+pub(super) enum CaseCheck {
     /// By the model that grades.
     Model,
     /// The answer, or the file at a path, has this text.
@@ -197,7 +197,7 @@ impl WrittenCase {
             written.map(WrittenAssertion::checked).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
         if let Some(expected) = self.expected_output.as_ref().filter(|_| assertions.is_empty()) {
             let text = format!("The result is as expected: {expected}");
-            assertions.push(Assertion { text, check: Check::Model });
+            assertions.push(Assertion { text, check: CaseCheck::Model });
         }
         if assertions.is_empty() {
             return Err(wrong("it needs `expectations` or `expected_output`".to_owned()));
@@ -227,18 +227,21 @@ impl WrittenAssertion {
             Self::Statement(text) if text.trim().is_empty() => {
                 return Err("an expectation is empty".to_owned());
             }
-            Self::Statement(text) => return Ok(Assertion { text, check: Check::Model }),
+            Self::Statement(text) => return Ok(Assertion { text, check: CaseCheck::Model }),
             Self::Check(check) => check,
         };
         let place = path.as_deref().unwrap_or("the answer").to_owned();
         let (default, check) = match kind.as_str() {
-            "contains" => (format!("{place} contains `{value}`"), Check::Contains { value, path }),
-            "not_contains" => {
-                (format!("{place} does not contain `{value}`"), Check::NotContains { value, path })
+            "contains" => {
+                (format!("{place} contains `{value}`"), CaseCheck::Contains { value, path })
             }
-            "regex" => (format!("{place} matches `{value}`"), Check::Regex { value, path }),
-            "file_exists" => (format!("the file {value} exists"), Check::FileExists { value }),
-            "python" => ("a check in Python passes".to_owned(), Check::Python { value }),
+            "not_contains" => (
+                format!("{place} does not contain `{value}`"),
+                CaseCheck::NotContains { value, path },
+            ),
+            "regex" => (format!("{place} matches `{value}`"), CaseCheck::Regex { value, path }),
+            "file_exists" => (format!("the file {value} exists"), CaseCheck::FileExists { value }),
+            "python" => ("a check in Python passes".to_owned(), CaseCheck::Python { value }),
             _ => {
                 return Err(format!(
                     "`{kind}` is not a type: contains, not_contains, regex, file_exists or python"

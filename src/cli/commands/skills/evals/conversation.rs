@@ -8,7 +8,7 @@ pub(super) const MAX_ANSWER_TOKENS: u32 = 8_192;
 
 /// A tool that the model may call.
 #[derive(Debug, Clone)]
-pub(super) struct OfferedTool {
+pub(super) struct ModelTool {
     pub(super) name: String,
     pub(super) description: String,
     /// JSON Schema of its arguments.
@@ -17,7 +17,7 @@ pub(super) struct OfferedTool {
 
 /// A message.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum ModelMessage {
     User(String),
     /// What the model said, in the vendor's form: it is sent back as it came.
     Model(Box<RawValue>),
@@ -46,13 +46,13 @@ pub(super) struct ToolResult {
 pub(super) struct Question<'a> {
     pub(super) model: &'a str,
     pub(super) system: &'a str,
-    pub(super) messages: &'a [Message],
-    pub(super) tools: &'a [OfferedTool],
+    pub(super) messages: &'a [ModelMessage],
+    pub(super) tools: &'a [ModelTool],
 }
 
 /// What a model answers.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
     pub(super) raw: Box<RawValue>,

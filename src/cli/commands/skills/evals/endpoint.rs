@@ -11,7 +11,7 @@ use ureq::Agent;
 use ureq::http::{Response, Uri};
 
 use crate::cli::commands::skills::evals::args::{Api, EvalArgs};
-use crate::cli::commands::skills::evals::conversation::{Answer, Question};
+use crate::cli::commands::skills::evals::conversation::{ModelAnswer, Question};
 use crate::cli::commands::skills::evals::{anthropic, openai};
 use crate::cli::failed::Failed;
 use wardian_config::named_variable;
@@ -102,7 +102,7 @@ impl Endpoint {
         &self,
         question: &Question<'_>,
         deadline: Instant,
-    ) -> Result<Answer, NoAnswer> {
+    ) -> Result<ModelAnswer, NoAnswer> {
         let mut attempt = 1;
         loop {
             let (status, pause, text) = self.send(question, deadline)?;

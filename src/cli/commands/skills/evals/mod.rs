@@ -14,8 +14,8 @@ mod endpoint;
 mod grader;
 mod openai;
 mod out_folder;
-mod place;
 mod report;
+mod server;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,14 +24,14 @@ use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 
 use crate::cli::commands::own_server::OwnServer;
-use crate::cli::commands::skills::evals::agent::{Bounds, solve};
+use crate::cli::commands::skills::evals::agent::{EvalBounds, solve};
 use crate::cli::commands::skills::evals::args::EvalArgs;
 use crate::cli::commands::skills::evals::case_file::{Case, CaseFile, Configuration};
 use crate::cli::commands::skills::evals::endpoint::Endpoint;
 use crate::cli::commands::skills::evals::grader::grade;
 use crate::cli::commands::skills::evals::out_folder::OutFolder;
-use crate::cli::commands::skills::evals::place::{Place, SkillCopy};
 use crate::cli::commands::skills::evals::report::{EvalReport, EvalRun};
+use crate::cli::commands::skills::evals::server::{EvalServer, SkillCopy};
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
@@ -63,7 +63,7 @@ pub(crate) fn evaluate(config: &Config, args: &EvalArgs) -> Result<Exit, Failed>
         folder: args.folder.display().to_string(),
         endpoint,
         cases,
-        bounds: Bounds::of(args),
+        bounds: EvalBounds::of(args),
         runs: args.runs,
         grader: args.grader_model.clone().unwrap_or_else(|| args.model().to_owned()),
     };
@@ -115,7 +115,7 @@ struct Work {
     folder: String,
     endpoint: Endpoint,
     cases: Vec<Case>,
-    bounds: Bounds,
+    bounds: EvalBounds,
     runs: u32,
     grader: String,
 }
@@ -123,16 +123,16 @@ struct Work {
 impl Work {
     /// Runs all cases on the servers with and without the skill.
     fn run(&self, urls: &[String], out: Option<&OutFolder>) -> Result<EvalReport, Failed> {
-        let mut places = Vec::new();
+        let mut servers = Vec::new();
         for (configuration, url) in Configuration::BOTH.into_iter().zip(urls) {
             let skill = (configuration == Configuration::With).then_some(self.skill.as_str());
-            places.push((configuration, Place::open(url, skill)?));
+            servers.push((configuration, EvalServer::open(url, skill)?));
         }
         let mut runs = Vec::new();
         for case in &self.cases {
             for number in 1..=self.runs {
-                for (configuration, place) in &places {
-                    let run = self.run_case(case, number, *configuration, place, out)?;
+                for (configuration, server) in &servers {
+                    let run = self.run_case(case, number, *configuration, server, out)?;
                     note(&format!("case {}: {}", shown(&case.id), run.line()));
                     runs.push(run);
                 }
@@ -158,10 +158,10 @@ impl Work {
         case: &Case,
         number: u32,
         configuration: Configuration,
-        place: &Place,
+        server: &EvalServer,
         out: Option<&OutFolder>,
     ) -> Result<EvalRun, Failed> {
-        let session = place.session(case)?;
+        let session = server.session(case)?;
         let solved = solve(&self.endpoint, &session, case, &self.bounds)?;
         let graded = grade(&self.endpoint, &self.grader, &session, case, &solved)?;
         let run = EvalRun::new(case, configuration, number, &solved, graded);

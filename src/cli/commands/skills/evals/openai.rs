@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::cli::commands::skills::evals::conversation::{
-    Answer, MAX_ANSWER_TOKENS, Message, Question, ToolCall,
+    MAX_ANSWER_TOKENS, ModelAnswer, ModelMessage, Question, ToolCall,
 };
 
 #[derive(Deserialize)]
@@ -51,9 +51,9 @@ pub(super) fn request(question: &Question<'_>, is_older: bool) -> Value {
     let mut messages = vec![json!({"role": "system", "content": question.system})];
     for message in question.messages {
         match message {
-            Message::User(text) => messages.push(json!({"role": "user", "content": text})),
-            Message::Model(raw) => messages.push(json!(raw)),
-            Message::Results(results) => messages.extend(results.iter().map(
+            ModelMessage::User(text) => messages.push(json!({"role": "user", "content": text})),
+            ModelMessage::Model(raw) => messages.push(json!(raw)),
+            ModelMessage::Results(results) => messages.extend(results.iter().map(
                 |result| json!({"role": "tool", "tool_call_id": result.id, "content": result.text}),
             )),
         }
@@ -74,7 +74,7 @@ pub(super) fn request(question: &Question<'_>, is_older: bool) -> Value {
 }
 
 /// The answer in a response; `None` if it is not one.
-pub(super) fn answer(text: &str) -> Option<Answer> {
+pub(super) fn answer(text: &str) -> Option<ModelAnswer> {
     let completion: Completion = serde_json::from_str(text).ok()?;
     let choice = completion.choices.into_iter().next()?;
     let spoken: Spoken = serde_json::from_str(choice.message.get()).ok()?;
@@ -88,7 +88,7 @@ pub(super) fn answer(text: &str) -> Option<Answer> {
         ToolCall { id: call.id, name: call.function.name, arguments }
     });
     let tokens = |usage: Usage| usage.prompt_tokens.saturating_add(usage.completion_tokens);
-    Some(Answer {
+    Some(ModelAnswer {
         text: spoken.content.unwrap_or_default(),
         calls: calls.collect(),
         raw: choice.message,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::commands::skills::evals::agent::Solved;
-use crate::cli::commands::skills::evals::place::CaseSession;
 use crate::cli::commands::skills::evals::report::EvalRun;
+use crate::cli::commands::skills::evals::server::CaseSession;
 use crate::cli::failed::Failed;
 
 /// A folder that was new or empty.
@@ -21,7 +21,7 @@ struct Transcript<'a> {
     answer: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     ended: Option<&'a str>,
-    steps: &'a [crate::cli::commands::skills::evals::agent::Step],
+    steps: &'a [crate::cli::commands::skills::evals::agent::EvalStep],
 }
 
 impl OutFolder {

@@ -9,7 +9,7 @@ use crate::cli::commands::skills::evals::agent::Solved;
 use crate::cli::commands::skills::evals::assertions::Grade;
 use crate::cli::commands::skills::evals::case_file::{Case, Configuration};
 use crate::cli::commands::skills::evals::grader::Graded;
-use crate::cli::commands::skills::evals::place::LeftFile;
+use crate::cli::commands::skills::evals::server::WorkFile;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::{note, print_line, print_table, shown};
 
@@ -20,7 +20,7 @@ pub(super) struct EvalRun {
     pub(super) configuration: Configuration,
     pub(super) number: u32,
     pub(super) grades: Vec<Grade>,
-    pub(super) files: Vec<LeftFile>,
+    pub(super) files: Vec<WorkFile>,
     /// What went wrong, apart from assertions that do not hold.
     pub(super) notes: Vec<String>,
     /// The run or its grading was ended by the endpoint or a bound.

@@ -11,7 +11,7 @@ use ureq::http::Response;
 use ureq::{Agent, Body};
 
 use crate::cli::commands::skills::evals::case_file::{Case, Configuration};
-use crate::cli::commands::skills::evals::conversation::OfferedTool;
+use crate::cli::commands::skills::evals::conversation::ModelTool;
 use crate::cli::failed::Failed;
 use wardian_formats::protocol::methods::limit_bounds::LimitBounds;
 use wardian_formats::protocol::tools::{ToolFormat, described};
@@ -104,7 +104,7 @@ fn copy(from: &Path, to: &Path, depth: usize) -> std::io::Result<()> {
 
 /// A server.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct EvalServer {
     agent: Agent,
     url: String,
     /// The skill, if the server has it.
@@ -116,13 +116,13 @@ pub(super) struct Place {
 /// A session for one run.
 #[derive(Debug)]
 pub(super) struct CaseSession<'a> {
-    place: &'a Place,
+    server: &'a EvalServer,
     id: String,
 }
 
 /// A file of the working folder.
 #[derive(Debug, Clone)]
-pub(super) struct LeftFile {
+pub(super) struct WorkFile {
     pub(super) path: String,
     pub(super) content: Vec<u8>,
 }
@@ -141,24 +141,24 @@ struct ListedFile {
     size_bytes: u64,
 }
 
-impl Place {
+impl EvalServer {
     /// The server at `url`, which has `skill` or not.
     pub(super) fn open(url: &str, skill: Option<&str>) -> Result<Self, Failed> {
         let config = Agent::config_builder().http_status_as_error(false).max_redirects(0);
         let agent = config.build().into();
-        let mut place = Self {
+        let mut server = Self {
             agent,
             url: url.to_owned(),
             skill: skill.map(str::to_owned),
             description: String::new(),
         };
         if let Some(skill) = skill {
-            let told = place.rpc("describe_skill", &json!({"name": skill}), PATIENCE)?;
+            let told = server.rpc("describe_skill", &json!({"name": skill}), PATIENCE)?;
             let told = told.map_err(Failed::because)?;
-            let description = told.pointer("/skill/description").and_then(Value::as_str);
-            description.unwrap_or_default().clone_into(&mut place.description);
+            let description = told.pointer("/skill/manifest/description").and_then(Value::as_str);
+            description.unwrap_or_default().clone_into(&mut server.description);
         }
-        Ok(place)
+        Ok(server)
     }
 
     /// What a model is told first.
@@ -186,7 +186,7 @@ impl Place {
         let answer = request.header("content-type", "application/json").send(body.as_bytes());
         let made: Value = self.json(answer)?;
         let id = made.get("id").and_then(Value::as_str).ok_or_else(|| self.misread())?.to_owned();
-        let session = CaseSession { place: self, id };
+        let session = CaseSession { server: self, id };
         for file in &case.files {
             let answer = self.agent.put(session.address(&file.path)).send(file.content.as_slice());
             drop::<Value>(self.json(answer)?);
@@ -241,7 +241,7 @@ impl Place {
 impl CaseSession<'_> {
     /// What a model is told first.
     pub(super) fn system(&self) -> String {
-        self.place.system()
+        self.server.system()
     }
 
     /// Calls a tool for the model: its result as text, and whether it is an error.
@@ -275,7 +275,7 @@ impl CaseSession<'_> {
             let most = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX).max(1);
             *timeout = timeout.as_u64().map_or_else(|| timeout.clone(), |ms| ms.min(most).into());
         }
-        let ended = self.place.rpc(tool, &Value::Object(arguments), rest + PATIENCE)?;
+        let ended = self.server.rpc(tool, &Value::Object(arguments), rest + PATIENCE)?;
         Ok(match ended {
             Ok(result) => {
                 let is_error = result.get("status").is_some_and(|status| status != "completed");
@@ -288,7 +288,7 @@ impl CaseSession<'_> {
     /// Executes code for a check: the value of its last expression, or why there is none.
     pub(super) fn compute(&self, code: &str) -> Result<Result<Value, String>, Failed> {
         let params = json!({"language": "python", "code": code, "session": self.id});
-        let ended = self.place.rpc("run_code", &params, PATIENCE)?;
+        let ended = self.server.rpc("run_code", &params, PATIENCE)?;
         Ok(ended.and_then(|mut result| {
             if result.get("status").is_some_and(|status| status == "completed") {
                 let output = result.get_mut("output").map(Value::take).unwrap_or_default();
@@ -301,13 +301,13 @@ impl CaseSession<'_> {
     }
 
     /// The files of the working folder, up to a bound on their size; and the paths of those beyond it.
-    pub(super) fn files(&self) -> Result<(Vec<LeftFile>, Vec<String>), Failed> {
+    pub(super) fn files(&self) -> Result<(Vec<WorkFile>, Vec<String>), Failed> {
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         let (mut cursor, mut size) = (String::new(), 0_u64);
         loop {
             let address =
-                format!("{}/v1/sessions/{}/files?limit=1000{cursor}", self.place.url, self.id);
-            let page: Listed = self.place.json(self.place.agent.get(&address).call())?;
+                format!("{}/v1/sessions/{}/files?limit=1000{cursor}", self.server.url, self.id);
+            let page: Listed = self.server.json(self.server.agent.get(&address).call())?;
             for file in page.files {
                 if file.kind != "file" {
                     continue;
@@ -317,8 +317,8 @@ impl CaseSession<'_> {
                     left_out.push(file.path);
                     continue;
                 }
-                let answer = self.place.agent.get(self.address(&file.path)).call();
-                let answer = answer.map_err(|fault| self.place.unreachable(&fault))?;
+                let answer = self.server.agent.get(self.address(&file.path)).call();
+                let answer = answer.map_err(|fault| self.server.unreachable(&fault))?;
                 if !answer.status().is_success() {
                     left_out.push(file.path);
                     continue;
@@ -327,7 +327,7 @@ impl CaseSession<'_> {
                 let read =
                     answer.into_body().into_reader().take(MAX_FILES).read_to_end(&mut content);
                 read.map_err(|fault| Failed::at("read a file of a session", &fault))?;
-                files.push(LeftFile { path: file.path, content });
+                files.push(WorkFile { path: file.path, content });
             }
             match page.next_cursor {
                 Some(next) => cursor = format!("&cursor={}", escaped(&next)),
@@ -338,17 +338,21 @@ impl CaseSession<'_> {
 
     /// Ends the session. One that cannot be closed ends with the server.
     pub(super) fn close(self) {
-        self.place.agent.delete(format!("{}/v1/sessions/{}", self.place.url, self.id)).call().ok();
+        self.server
+            .agent
+            .delete(format!("{}/v1/sessions/{}", self.server.url, self.id))
+            .call()
+            .ok();
     }
 
     fn address(&self, path: &str) -> String {
         let path: Vec<String> = path.split('/').map(escaped).collect();
-        format!("{}/v1/sessions/{}/files/{}", self.place.url, self.id, path.join("/"))
+        format!("{}/v1/sessions/{}/files/{}", self.server.url, self.id, path.join("/"))
     }
 }
 
 /// The tools, as they are described to a model.
-pub(super) fn offered_tools() -> Vec<OfferedTool> {
+pub(super) fn offered_tools() -> Vec<ModelTool> {
     let all = described(ToolFormat::Plain, LimitBounds::ANY);
     let all: Vec<Value> = all.iter().map(|tool| json!(tool)).collect();
     let tool = |(name, parameters): (&str, &[&str])| {
@@ -358,7 +362,7 @@ pub(super) fn offered_tools() -> Vec<OfferedTool> {
             properties.retain(|name, _| parameters.contains(&name.as_str()));
         }
         let description = found.get("description")?.as_str()?.to_owned();
-        Some(OfferedTool { name: name.to_owned(), description, parameters: schema })
+        Some(ModelTool { name: name.to_owned(), description, parameters: schema })
     };
     OFFERED.into_iter().filter_map(tool).collect()
 }
