@@ -271,6 +271,7 @@ fn a_refusal_is_told_without_the_key() {
     let told = "refuses with status 401: the key [key] is not known";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     assert!(!format!("{ended:?}").contains(KEY), "{ended:?}");
+    assert_eq!((model.count(), ended.stdout.as_str()), (1, ""), "{ended:?}");
 }
 
 #[test]

@@ -40,8 +40,8 @@ NOT_THERE = {
 
 # What Python prints when a program or a package does not exist, and what Wardian's message names.
 _MISSING = [
-    re.compile(r"FileNotFoundError: \[Errno \d+\] No such file or directory: '([^/']+)'"),
-    re.compile(r"ModuleNotFoundError: No module named '([^']+)'"),
+    re.compile(r"No such file or directory: '([^/']+)'"),
+    re.compile(r"No module named '([^']+)'"),
     re.compile(r"Errno \d+\] [^\n]*`([a-z0-9_-]+)`"),
 ]
 

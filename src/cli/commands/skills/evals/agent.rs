@@ -32,6 +32,8 @@ pub(super) struct Solved {
     pub(super) answer: String,
     /// Why it has no end of its own, if it has none.
     pub(super) problem: Option<String>,
+    /// Why the endpoint has not given a single answer, if it has not.
+    pub(super) refused: Option<String>,
     pub(super) steps: Vec<EvalStep>,
     /// Tokens that were read and written.
     pub(super) tokens: u64,
@@ -86,6 +88,7 @@ pub(super) fn solve(
     let mut solved = Solved {
         answer: String::new(),
         problem: None,
+        refused: None,
         steps: Vec::new(),
         tokens: 0,
         is_uncounted: false,
@@ -113,7 +116,10 @@ fn converse(
         let answer = match endpoint.ask(&question, deadline) {
             Ok(answer) => answer,
             Err(NoAnswer::TooLate) => return Ok(Some(out_of_time(bounds))),
-            Err(NoAnswer::Refused(reason)) => return Ok(Some(reason)),
+            Err(NoAnswer::Refused(reason)) => {
+                solved.refused = solved.steps.is_empty().then(|| reason.clone());
+                return Ok(Some(reason));
+            }
         };
         solved.is_uncounted |= answer.tokens.is_none();
         solved.tokens = solved.tokens.saturating_add(answer.tokens.unwrap_or_default());

@@ -69,7 +69,12 @@ pub(super) fn grade(
     }
     let mut problem = None;
     if !open.is_empty() {
-        match verdicts(endpoint, model, case, solved, &files, &open) {
+        let given = match &solved.refused {
+            // An endpoint that has not answered is not asked for grades.
+            Some(reason) => Err(reason.clone()),
+            None => verdicts(endpoint, model, case, solved, &files, &open),
+        };
+        match given {
             Ok(given) => {
                 for ((at, assertion), given) in open.into_iter().zip(given) {
                     if let Some(grade) = grades.get_mut(at) {

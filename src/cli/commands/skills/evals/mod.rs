@@ -128,15 +128,18 @@ impl Work {
             let skill = (configuration == Configuration::With).then_some(self.skill.as_str());
             servers.push((configuration, EvalServer::open(url, skill)?));
         }
+        let numbered = |case| (1..=self.runs).map(move |number| (case, number));
+        let each = self.cases.iter().flat_map(numbered);
+        let each = each.flat_map(|of_case| servers.iter().map(move |server| (of_case, server)));
         let mut runs = Vec::new();
-        for case in &self.cases {
-            for number in 1..=self.runs {
-                for (configuration, server) in &servers {
-                    let run = self.run_case(case, number, *configuration, server, out)?;
-                    note(&format!("case {}: {}", shown(&case.id), run.line()));
-                    runs.push(run);
-                }
+        for ((case, number), (configuration, server)) in each {
+            let run = self.run_case(case, number, *configuration, server, out)?;
+            // A key or a name that is wrong is wrong in all runs.
+            if let Some(reason) = run.refused.as_ref().filter(|_| runs.is_empty()) {
+                return Err(Failed::refused(shown(reason)));
             }
+            note(&format!("case {}: {}", shown(&case.id), run.line()));
+            runs.push(run);
         }
         let report = EvalReport {
             skill: self.skill.clone(),

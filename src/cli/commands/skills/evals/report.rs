@@ -21,6 +21,8 @@ pub(super) struct EvalRun {
     pub(super) number: u32,
     pub(super) grades: Vec<Grade>,
     pub(super) files: Vec<WorkFile>,
+    /// Why the endpoint has not given a single answer, if it has not.
+    pub(super) refused: Option<String>,
     /// What went wrong, apart from assertions that do not hold.
     pub(super) notes: Vec<String>,
     /// The run or its grading was ended by the endpoint or a bound.
@@ -64,7 +66,12 @@ impl EvalRun {
     ) -> Self {
         let mut notes = Vec::new();
         notes.extend(solved.problem.clone());
-        notes.extend(graded.problem.map(|problem| format!("not graded: {problem}")));
+        notes.extend(
+            graded
+                .problem
+                .filter(|_| solved.refused.is_none())
+                .map(|problem| format!("not graded: {problem}")),
+        );
         let is_broken = !notes.is_empty();
         if solved.is_uncounted {
             notes.push("the endpoint does not count all tokens".to_owned());
@@ -78,6 +85,7 @@ impl EvalRun {
             number,
             grades: graded.grades,
             files: graded.files,
+            refused: solved.refused.clone(),
             notes,
             is_broken,
             seconds: solved.time.as_secs_f64(),
