@@ -2,7 +2,7 @@
 //! with the skill and without it, and the results are graded and compared.
 //!
 //! INVARIANT(nobody-is-called): no request leaves this machine unless the user names an endpoint and a model.
-//! INVARIANT(no-key): the key goes to the endpoint and nowhere else: not into reports, messages or sandboxes.
+//! INVARIANT(without-the-key): the key goes to the endpoint and nowhere else: not into reports, messages or sandboxes.
 
 mod agent;
 mod anthropic;

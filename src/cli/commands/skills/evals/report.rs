@@ -13,6 +13,9 @@ use crate::cli::commands::skills::evals::server::WorkFile;
 use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::{note, print_line, print_table, shown};
 
+/// Most characters of a prompt in a list.
+const MAX_PROMPT: usize = 60;
+
 /// One run of a case.
 #[derive(Debug)]
 pub(super) struct EvalRun {
@@ -272,7 +275,10 @@ impl EvalReport {
 /// Lists cases.
 pub(super) fn print_cases(cases: &[Case]) {
     let row = |case: &Case| {
-        let prompt: String = case.prompt.chars().take(60).collect();
+        let mut prompt: String = case.prompt.chars().take(MAX_PROMPT).collect();
+        if prompt.len() < case.prompt.len() {
+            prompt.push('…');
+        }
         vec![
             case.id.clone(),
             case.assertions.len().to_string(),
