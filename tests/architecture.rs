@@ -89,6 +89,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "program/cli/commands/blobs/",
             "program/cli/commands/top/",
             "program/cli/commands/mcp/",
+            "program/cli/commands/skills/evals/",
         ],
     ),
     ("ring::aead", &["sessions/seal.rs"]),

@@ -124,6 +124,15 @@ pub fn source_date_epoch() -> Option<OsString> {
     std::env::var_os(SOURCE_DATE_EPOCH).filter(|text| !text.is_empty())
 }
 
+/// The text of a variable that the user has named in an option, such as that with the key of a model's endpoint.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+pub fn named_variable(name: &str) -> Option<String> {
+    // Such a name is not that of a variable, and asking for it is an error of the caller.
+    let is_name = !name.is_empty() && !name.contains(['=', '\0']);
+    is_name.then(|| std::env::var(name).ok()).flatten()
+}
+
 /// The interpreter next to a program that a package client has put into a virtual environment. Its
 /// packages and its client are the ones that the program came with.
 fn venv_python(program: &Path) -> Option<PathBuf> {

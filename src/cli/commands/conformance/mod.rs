@@ -5,7 +5,6 @@
 //! the sandbox would have to be let into the network, and would judge itself.
 
 pub(crate) mod args;
-mod own_server;
 
 use std::fs;
 use std::io;
@@ -17,7 +16,7 @@ use tempfile::TempDir;
 use tokio::time::sleep;
 
 use crate::cli::commands::conformance::args::ConformanceArgs;
-use crate::cli::commands::conformance::own_server::OwnServer;
+use crate::cli::commands::own_server::OwnServer;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
@@ -58,11 +57,12 @@ pub(crate) fn conformance(
         let server = if args.wants_own_server() {
             ensure_python(&config.engine.python)?;
             let skills = suite.join("skills_protocol_conformance/skills");
-            Some(OwnServer::start(config, folder.path(), &skills).await?)
+            Some(OwnServer::start(config, folder.path(), &skills, &[]).await?)
         } else {
             None
         };
-        if let Some(url) = server.as_ref().map(OwnServer::url).or(args.url.as_deref()) {
+        let own = server.as_ref().map(|server| format!("{}/rpc", server.url()));
+        if let Some(url) = own.as_deref().or(args.url.as_deref()) {
             command.arg(format!("--url={url}"));
         }
         let child = command.spawn().map_err(|fault| no_python(&config.engine.python, &fault))?;

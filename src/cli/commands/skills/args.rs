@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
+use crate::cli::commands::skills::evals::args::{EVAL, EvalArgs};
 use crate::cli::commands::skills::sources::args::{
     ADD, AddArgs, OUTDATED, OutdatedArgs, REMOVE, RemoveArgs, UPDATE, UpdateArgs,
 };
@@ -75,6 +76,9 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Let a model of yours solve the cases of a skill with it and without it, and compare.
+    #[command(after_help = EVAL)]
+    Eval(Box<EvalArgs>),
     /// Write the versions and digests of the skills to `skills.lock`, for `--locked`.
     #[command(after_help = examples::LOCK_SKILLS)]
     Lock {

@@ -2,7 +2,7 @@
 
 use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::{
-    check_skills, deps, list_skills, publish, skills_lock, sources,
+    check_skills, deps, evals, list_skills, publish, skills_lock, sources,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -17,6 +17,7 @@ pub(crate) fn execute_skills(
         SkillsCommand::Check { folders, deny, json } => {
             check_skills::check_skills(config, &folders, deny, json)
         }
+        SkillsCommand::Eval(args) => evals::evaluate(&config, &args),
         SkillsCommand::Lock { file, json } => skills_lock::lock_skills(&config, &file, json),
         SkillsCommand::Add(args) => sources::add(&config, &args, surroundings.source_token()),
         SkillsCommand::Update(args) => sources::update(&config, &args, surroundings.source_token()),

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod check_python;
 pub(crate) mod check_skills;
 pub(crate) mod deps;
+pub(crate) mod evals;
 pub(crate) mod execute;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;

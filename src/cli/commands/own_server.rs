@@ -1,4 +1,4 @@
-//! The server that `wardian conformance` starts: this program with its default settings.
+//! A server that a command starts for itself: this program with its default settings.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -20,17 +20,22 @@ pub(crate) struct OwnServer {
 
 impl OwnServer {
     /// Starts a server on a free port, with these skills and an empty data folder below `folder`. Only
-    /// the cache is that of the user, because the engine is in it.
+    /// the cache is that of the user, because the engine is in it. It does not get the variables
+    /// `hidden` of the environment.
     pub(crate) async fn start(
         config: &Config,
         folder: &Path,
         skills: &Path,
+        hidden: &[&str],
     ) -> Result<Self, Failed> {
         let failed = |fault| Failed::at("start a server", &fault);
         let settings = folder.join("config.toml");
         fs::write(&settings, "").map_err(failed)?;
         let mut command = Command::new("/proc/self/exe");
         hide_own_variables(&mut command);
+        for name in hidden {
+            command.env_remove(name);
+        }
         command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"]);
         command.arg("--config").arg(settings).arg("--skills").arg(skills);
         command.arg("--data-dir").arg(folder.join("data"));
@@ -46,11 +51,11 @@ impl OwnServer {
         let line = said.await.map_err(|fault| Failed::at("wait for a server", &fault))?;
         let line = line.map_err(failed)?;
         let url = line.trim_end().strip_prefix("listening on ").ok_or_else(no_start)?;
-        server.url = format!("{url}/rpc");
+        url.clone_into(&mut server.url);
         Ok(server)
     }
 
-    /// Its address.
+    /// Its address, such as `http://127.0.0.1:8080`.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
