@@ -36,7 +36,7 @@ class Packages(Sandbox):
             ("import PyPDF4", "PyPDF4", "use pypdf"),
             ("from duckdb import connect", "duckdb", "sqlite3"),
             ("import pendulum as tz", "pendulum", "zoneinfo"),
-            ("import plotly.express as px", "plotly", "matplotlib"),
+            ("import bokeh.plotting as bp", "bokeh", "matplotlib"),
             ("__import__('polars')", "polars", "pandas"),
             ("import importlib\nimportlib.import_module('torch.nn')", "torch", "sklearn"),
         ]:
