@@ -401,7 +401,7 @@ REMARKS: dict[str, str] = {
     "django": "django.test.Client; no server",
     "gymnasium": "environments without pictures: pygame, which draws them, is not there",
     "imageio": "pictures and GIF through Pillow; no video",
-    "markitdown": "docx, xlsx, pptx, pdf, html, csv, json, epub, msg, zip and text; audio and the services of others are refused",
+    "markitdown": "docx, xlsx, pptx, pdf, html, csv, json, epub, zip and text; no audio, no services",
     "pdfminer": "files encrypted with AES, too",
     "pdfplumber": "text, tables and objects; pages are not drawn (to_image)",
     "plotly": "figures as HTML and JSON; no static pictures",
