@@ -6,6 +6,7 @@ The names are those of import statements. An import of one of them fails as it d
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterable
 
@@ -432,8 +433,13 @@ def about_installing(words: Iterable[str]) -> str:
     advice = "nothing can be installed"
     for word in words:
         match = re.match(r"[A-Za-z][\w.-]*", word)
-        substitute = substitute_for(match[0].replace("-", "_")) if match else None
-        if match and substitute is not None:
+        if match is None:
+            continue
+        module = match[0].replace("-", "_")
+        substitute = substitute_for(module)
+        if module in BATTERIES and importlib.util.find_spec(module) is not None:
+            advice += f"; {match[0]} is there: import it"
+        elif substitute is not None:
             advice += f"; in the place of {match[0]}: {substitute}"
     return advice
 
