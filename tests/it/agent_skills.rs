@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::cache::untouched_script;
 use crate::support::{Client, Command, SkillFolder, TestServer};
 
 const DOCUMENT: &str = "---\nname: forms\ndescription: Fills forms. Use it for forms.\n\
@@ -406,4 +407,53 @@ fn a_reproducible_script_is_verified() {
     place.run(&[&at[..], &words[..], &more[..]].concat()).with(0);
     let same = place.run(&[&at[..], &["verify", "run.json"][..]].concat());
     same.with(0);
+}
+
+#[test]
+fn the_census_counts_scripts_by_what_a_sandbox_imports() {
+    let (place, skills) = (tempfile::tempdir().unwrap(), SkillFolder::new());
+    skills.file("words/SKILL.md", DOCUMENT);
+    for (path, text) in [
+        ("good.py", "import json, numpy.linalg\nfrom helpers.words import shout\nprint(shout)\n"),
+        ("helpers/words.py", "import re\n\ndef shout(text):\n    return text.upper()\n"),
+        ("part.py", "def run():\n    from json import no_such_name\nrun()\n"),
+        ("tried.py", "try:\n    import torch\nexcept ImportError:\n    pass\nprint(1)\n"),
+        ("through.py", "import helpers.deep\nprint(1)\n"),
+        ("helpers/deep.py", "import torch\nCONSTANT = 1\n"),
+        ("starts.py", "import subprocess\ncommand = ['git', 'log']\nsubprocess.run(command)\n"),
+        ("python.py", "import subprocess, sys\nsubprocess.run([sys.executable, 'good.py'])\n"),
+        ("tests/test_good.py", "import torch\nprint(1)\n"),
+        ("broken.py", "print 'Python 2'\n"),
+    ] {
+        skills.file(&format!("words/scripts/{path}"), text);
+    }
+    skills.file("outside.py", "import torch\nprint(1)\n");
+    let ended = untouched_script("scripts/skills-census", place.path())
+        .args(["--json", skills.path()])
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let found: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    let row = &found["collections"][0];
+    let counts = ["scripts", "import", "start_programs", "import_and_start_none"];
+    assert_eq!(counts.map(|key| row[key].as_u64().unwrap()), [6, 3, 1, 2], "{found:#}");
+    let scripts = found["scripts"].as_object().unwrap().values().next().unwrap();
+    for (name, lacks, programs) in [
+        ("good.py", json!([]), json!([])),
+        ("part.py", json!(["json:no_such_name"]), json!([])),
+        ("through.py", json!(["torch"]), json!([])),
+        ("tried.py", json!(["torch"]), json!([])),
+        ("starts.py", json!([]), json!(["git"])),
+        ("python.py", json!([]), json!(["Python"])),
+    ] {
+        let scripts = scripts.as_array().unwrap();
+        let one = scripts.iter().find(|one| one["path"].as_str().unwrap().ends_with(name)).unwrap();
+        let lacking: Vec<&String> = one["lacks"].as_object().unwrap().keys().collect();
+        assert_eq!((json!(lacking), &one["programs"]), (lacks, &programs), "{name}");
+    }
+    let empty = untouched_script("scripts/skills-census", place.path()).arg("missing").output();
+    let empty = empty.unwrap();
+    assert!(!empty.status.success());
+    let said = String::from_utf8_lossy(&empty.stderr).into_owned();
+    assert!(said.contains("missing: there is no such folder or archive"), "{said}");
 }

@@ -617,6 +617,59 @@ fn batteries_for_documents_and_texts_work_as_models_use_them() {
 }
 
 #[test]
+fn batteries_for_charts_and_pdf_work_as_models_use_them() {
+    assert_values([
+        (
+            "import pandas as pd, plotly.express as px\npage = px.bar(pd.DataFrame({'a': ['x', 'y'], 'b': [1, 2]}), x='a', y='b').to_html()\n[page[:6], 'Plotly.newPlot' in page]",
+            json!(["<!doct", true]),
+        ),
+        (
+            "import imageio, numpy as np\nimageio.mimsave('a.gif', [np.full((8, 8, 3), 80 * i, np.uint8) for i in range(3)])\n[open('a.gif', 'rb').read(6).decode(), len(imageio.mimread('a.gif'))]",
+            json!(["GIF89a", 3]),
+        ),
+        (
+            "import pdfplumber\nfrom reportlab.platypus import SimpleDocTemplate, Table\nSimpleDocTemplate('t.pdf').build([Table([['a', 'b'], ['1', '2']], style=[('GRID', (0, 0), (-1, -1), 1, 'black')])])\nwith pdfplumber.open('t.pdf') as f:\n    page = f.pages[0]\n    found = [page.extract_text(), page.extract_table()]\nfound",
+            json!(["a b\n1 2", [["a", "b"], ["1", "2"]]]),
+        ),
+        (
+            "import docx\nfrom markitdown import MarkItDown\nd = docx.Document(); d.add_heading('Title', 1); d.add_paragraph('Text'); d.save('x.docx')\nMarkItDown().convert('x.docx').text_content",
+            json!("# Title\n\nText"),
+        ),
+    ]);
+}
+
+/// plotly opens a browser natively. Here its figures become pages: shown, returned, and not twice.
+#[test]
+fn charts_of_plotly_come_back_as_pages() {
+    batteries();
+    let client = TestServer::shared().client();
+    let begin = "import plotly.graph_objects as go\nfig = go.Figure(go.Bar(y=[1, 2]))\n";
+    for (code, value, pages) in [
+        ("fig", json!({"result": "figure-1.html"}), &["figure-1.html"][..]),
+        ("fig.show()\nfig", json!({"result": "figure-1.html"}), &["figure-1.html"]),
+        (
+            "fig.show()\nfig.update_layout(title='T')\nfig.show()",
+            Value::Null,
+            &["figure-1.html", "figure-2.html"],
+        ),
+        (
+            "def main(args):\n    return {'a': fig, 'b': [fig]}",
+            json!({"a": "figure-1.html", "b": ["figure-1.html"]}),
+            &["figure-1.html"],
+        ),
+    ] {
+        let result = client.run_with(&format!("{begin}{code}"), json!({"timeout_ms": 60_000}));
+        assert_eq!(result["output"], value, "{code}: {result:#}");
+        let files = result["files"].as_array().cloned().unwrap_or_default();
+        let found: Vec<&str> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+        assert_eq!(found, pages, "{code}");
+        // With plotly.js in it.
+        let sizes = files.iter().map(|file| file["size_bytes"].as_u64().unwrap());
+        assert!(sizes.min() > Some(1_000_000), "{result:#}");
+    }
+}
+
+#[test]
 fn batteries_for_data_and_programs_work_as_models_use_them() {
     assert_values([
         (

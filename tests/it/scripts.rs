@@ -124,11 +124,11 @@ fn waiting_for_what_never_comes_is_a_clear_error() {
 fn what_cannot_work_says_what_to_do() {
     for (code, error_type, wanted) in [
         ("import playwright", "ModuleNotFoundError", "there is no browser"),
-        ("import fitz", "ModuleNotFoundError", "use pypdf"),
+        ("import fitz", "ModuleNotFoundError", "pdfplumber or pypdf"),
         ("import pendulum", "ModuleNotFoundError", "zoneinfo"),
         ("import duckdb", "ModuleNotFoundError", "data.sql.query"),
         ("import polars as pl", "ModuleNotFoundError", "use pandas"),
-        ("import plotly.express", "ModuleNotFoundError", "matplotlib"),
+        ("import bokeh.plotting", "ModuleNotFoundError", "matplotlib"),
         ("import qwertyuiop", "ModuleNotFoundError", "nothing can be installed"),
         ("!pip install polars\nimport polars", "SyntaxError", "use pandas"),
         ("%matplotlib inline\nprint(1)", "SyntaxError", "notebook"),

@@ -28,7 +28,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from _wardian import arrays, door, figures, result, tables
+from _wardian import arrays, charts, door, figures, result, tables
 from _wardian.leaves import LEAVES, Leaf
 from _wardian.place import Item, Member, Place, Unfit
 
@@ -134,7 +134,7 @@ class Converter:
         self.notes = Notes()
         self._leaves = dict(LEAVES)
         found: dict[int, Branch] = {}
-        for register in (arrays.register, tables.register, figures.register):
+        for register in (arrays.register, tables.register, figures.register, charts.register):
             register(self._leaves, found)
         self._branches = _BRANCHES | {name: _guarded(branch) for name, branch in found.items()}
         self._known: dict[int, tuple[type, Leaf | None, Branch | None]] = {}

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 MAX_PICTURES = 20
 """Most files that returned and open figures of one run become."""
 
+TOO_MANY = f"null: a run makes {MAX_PICTURES} pictures"
+"""The note on a returned figure that has no file."""
+
 _modules = sys.modules
 _show: Callable[[Any], None] | None = None
 _FILE = "_wardian_file"  # attribute of a figure that has a file: its path below the workspace
@@ -93,10 +96,11 @@ def _save(figure: Any) -> None:
     name = getattr(figure, _FILE, None)
     is_shown = type(name) is str and name.rpartition(".")[2].lower() in _SHOWN
     if not is_shown or figure.stale or not os.path.isfile(f"{places.WORKSPACE}/{name}"):
-        figure.savefig(_new_path("figure", "png"), format="png")
+        figure.savefig(new_path("figure", "png"), format="png")
 
 
-def _new_path(name: str, ending: str) -> str:
+def new_path(name: str, ending: str) -> str:
+    """The path of a new file in the workspace: `name-1.ending`, or the next number."""
     number = 1
     while os.path.exists(path := f"{places.WORKSPACE}/{name}-{number}.{ending}"):
         number += 1
@@ -176,9 +180,9 @@ def _figure(work: Converter, figure: Any, source: str, place: Place) -> Any:
     is_there = type(name) is str and os.path.isfile(f"{places.WORKSPACE}/{name}")
     if not is_there or figure.stale:
         if len(_made) >= MAX_PICTURES:
-            work.notes.add(place, source, f"null: a run makes {MAX_PICTURES} pictures")
+            work.notes.add(place, source, TOO_MANY)
             return None
-        path = _new_path("figure", "png")
+        path = new_path("figure", "png")
         try:
             figure.savefig(path, format="png")
         except MemoryError:
@@ -196,7 +200,7 @@ def _picture(work: Converter, value: Any, place: Place, above: tuple[int, ...]) 
     name = getattr(value, _FILE, None)
     if type(name) is not str:
         if len(_made) >= MAX_PICTURES:
-            work.notes.add(place, "PIL.Image", f"null: a run makes {MAX_PICTURES} pictures")
+            work.notes.add(place, "PIL.Image", TOO_MANY)
             return None
         try:
             name = _save_picture(value)
@@ -214,7 +218,7 @@ def _picture(work: Converter, value: Any, place: Place, above: tuple[int, ...]) 
 
 def _save_picture(picture: Any) -> str:
     """Saves a picture of Pillow, and returns the name of its file."""
-    path = _new_path("image", "tiff" if picture.mode == "F" else "png")
+    path = new_path("image", "tiff" if picture.mode == "F" else "png")
     drawn = picture if picture.mode in _MODES else picture.convert("RGB")
     drawn.save(path)
     name = path.removeprefix(f"{places.WORKSPACE}/")
@@ -246,7 +250,7 @@ def save_open() -> None:
         if len(_made) >= MAX_PICTURES:
             left += 1
             continue
-        path = _new_path("figure", "png")
+        path = new_path("figure", "png")
         try:
             figure.savefig(path, format="png")
         except MemoryError:
@@ -260,6 +264,28 @@ def save_open() -> None:
             f"{len(wanted)} figures were open at the end of the program, and {left} of them were "
             f"not saved: a run makes {MAX_PICTURES} pictures; save the others with savefig"
         )
+
+
+def is_displaying() -> bool:
+    """True where figures are shown and not saved."""
+    return _show is not None
+
+
+def display(value: Any) -> bool:
+    """Displays a figure of another package where figures are shown and not saved. False elsewhere."""
+    if _show is None:
+        return False
+    _show(value)
+    return True
+
+
+def made(write: Callable[[], str]) -> str | None:
+    """Returns the file that `write` makes of a returned figure, or None beyond `MAX_PICTURES`."""
+    if len(_made) >= MAX_PICTURES:
+        return None
+    name = write()
+    _made.append(name)
+    return name
 
 
 def show_with(show: Callable[[Any], None]) -> None:

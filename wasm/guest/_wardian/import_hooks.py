@@ -30,6 +30,7 @@ class HookFinder:
 
     def __init__(self) -> None:
         self._changes: dict[str, Change] = {}
+        self._lent: dict[str, Mapping[str, Fill]] = {}
         self._fills: dict[str, Fill] = {}
         self._kept: dict[str, dict[str, Any]] = {}
 
@@ -53,6 +54,14 @@ class HookFinder:
         """
         self._ensure_new(fills)
         self._fills.update(fills)
+
+    def lend(self, fills: Mapping[str, Mapping[str, Fill]]) -> None:
+        """Provides modules to single modules of the library, by the names of these.
+
+        Only what such a module imports while it is loaded finds them. A program that imports them
+        itself is still told that they are missing.
+        """
+        self._lent.update(fills)
 
     def keep(self, names: Iterable[str]) -> None:
         """Lets later imports of these modules give the names that they have now.
@@ -79,8 +88,8 @@ class HookFinder:
         fill = self._fills.get(name)
         if fill is not None:
             return ModuleSpec(name, _ProvidingLoader(fill), origin="<wardian>")  # type: ignore[arg-type]
-        change = self._changes.get(name)
-        if change is None:
+        change, lent = self._changes.get(name), self._lent.get(name)
+        if change is None and lent is None:
             return None
         for finder in sys.meta_path:
             if finder is self:
@@ -88,7 +97,7 @@ class HookFinder:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _ChangingLoader(spec.loader, change)  # type: ignore[assignment]
+                    spec.loader = _ChangingLoader(spec.loader, change, lent)  # type: ignore[assignment]
                 return spec
         return None
 
@@ -122,15 +131,18 @@ class _ProvidingLoader:
 
 
 class _ChangingLoader:
-    """Loads a module with its own loader, and then changes it.
+    """Loads a module with its own loader, which finds the modules that are lent, and then changes it.
 
     The module gets its own loader back first. That loader itself is not changed, since an archive
     has one loader for all of its modules.
     """
 
-    def __init__(self, loader: Any, change: Change) -> None:
+    def __init__(
+        self, loader: Any, change: Change | None, lent: Mapping[str, Fill] | None
+    ) -> None:
         self._loader = loader
         self._change = change
+        self._lent = lent or {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._loader, name)
@@ -145,9 +157,24 @@ class _ChangingLoader:
         if spec is not None:
             spec.loader = self._loader
         module.__loader__ = self._loader
-        self._loader.exec_module(module)
-        # Some modules put another one in their place, as `decimal` does.
-        self._change(_modules.get(module.__name__, module))
+        added = self._lend()
+        try:
+            self._loader.exec_module(module)
+        finally:
+            for name in added:
+                _modules.pop(name, None)
+        if self._change is not None:
+            # Some modules put another one in their place, as `decimal` does.
+            self._change(_modules.get(module.__name__, module))
+
+    def _lend(self) -> list[str]:
+        """Makes the lent modules that the program does not have, and returns their names."""
+        added = [name for name in self._lent if name not in _modules]
+        for name in added:
+            module = ModuleType(name)
+            self._lent[name](vars(module))
+            _modules[name] = module
+        return added
 
 
 HOOKS = HookFinder()

@@ -6,6 +6,7 @@ The names are those of import statements. An import of one of them fails as it d
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterable
 
@@ -13,9 +14,10 @@ _NETWORK = "there is no network: pass the data as args or as a blob in `input_bl
 _MODEL = "there are no language models and no network here: call them outside, and pass the text"
 _LEARNING = "use sklearn"
 _TABLES = "use pandas"
-_CHARTS = "use matplotlib or seaborn"
+_CHARTS = "use matplotlib, seaborn or plotly"
 _DATABASE = "there is no network: use sqlite3, or pass the rows as CSV or JSON"
 _PDF_OUT = "use reportlab, or matplotlib for charts as PDF"
+_PAGES = "pages cannot be drawn; read their text with pdfplumber or pypdf"
 _CLOUD = "there is no network and no cloud account: pass the data as a blob"
 _SERVER = "no server can run here: call the functions directly and return their values"
 _ARRAYS = "use numpy"
@@ -45,7 +47,6 @@ SUBSTITUTES: dict[str, str] = {
     "tables": "use pandas with CSV, or sqlite3",
     "h5py": "use numpy.savez, or sqlite3",
     "netCDF4": "use numpy.savez; scipy.io.netcdf_file reads the classic format",
-    "xarray": "use numpy, or pandas with a MultiIndex",
     "xlutils": "use openpyxl",
     "xlwings": "use openpyxl",
     "pyexcel": "use openpyxl or pandas",
@@ -103,13 +104,11 @@ SUBSTITUTES: dict[str, str] = {
     "arch": "use statsmodels.tsa",
     "sktime": "use statsmodels.tsa",
     "tslearn": _LEARNING,
-    "lifelines": "use statsmodels.duration",
     "pingouin": "use scipy.stats or statsmodels",
     "factor_analyzer": "use sklearn.decomposition.FactorAnalysis",
     "surprise": "use sklearn.decomposition.TruncatedSVD",
     "onnxruntime": _LEARNING,
-    "gym": "write the environment as a class",
-    "gymnasium": "write the environment as a class",
+    "gym": "use gymnasium",
     # language
     "spacy": "use nltk (tokens, stems, stop words), or re",
     "gensim": "use sklearn.decomposition (LatentDirichletAllocation, TruncatedSVD)",
@@ -135,7 +134,7 @@ SUBSTITUTES: dict[str, str] = {
     "babel": "format with f-strings and datetime",
     "textstat": "use nltk for sentences and words, and count",
     # charts and pictures
-    "plotly": _CHARTS,
+    "kaleido": "there is no browser: fig.write_html(file) of plotly makes a page; for a picture draw with matplotlib",
     "bokeh": _CHARTS,
     "altair": _CHARTS,
     "holoviews": _CHARTS,
@@ -147,9 +146,7 @@ SUBSTITUTES: dict[str, str] = {
     "pydot": "use networkx with matplotlib",
     "cv2": "use PIL for files and pixels, scipy.ndimage for filters, edges and labels",
     "skimage": "use PIL for files and pixels, scipy.ndimage for filters, edges and labels",
-    "imageio": "use PIL",
     "cairosvg": "draw with matplotlib or PIL",
-    "barcode": "use reportlab.graphics.barcode",
     "pyzbar": "no reader of barcodes is there",
     "pytesseract": "no text recognition is there: read the text outside",
     "easyocr": "no text recognition is there: read the text outside",
@@ -173,21 +170,20 @@ SUBSTITUTES: dict[str, str] = {
     "google": _CLOUD,
     # documents
     "PyPDF4": "use pypdf",
-    "pdfplumber": "use pypdf, or the skill docs.pdf.extract",
-    "pdfminer": "use pypdf, or the skill docs.pdf.extract",
-    "fitz": "use pypdf, or the skill docs.pdf.extract",
-    "pymupdf": "use pypdf, or the skill docs.pdf.extract",
-    "camelot": "use pypdf, or the skill docs.pdf.extract",
-    "tabula": "use pypdf, or the skill docs.pdf.extract",
-    "pdf2image": "pages cannot be drawn; read their text with pypdf",
+    "fitz": "use pdfplumber or pypdf, or the skill docs.pdf.extract",
+    "pymupdf": "use pdfplumber or pypdf, or the skill docs.pdf.extract",
+    "camelot": "use pdfplumber or pypdf, or the skill docs.pdf.extract",
+    "tabula": "use pdfplumber or pypdf, or the skill docs.pdf.extract",
+    "pdf2image": _PAGES,
+    "pypdfium2": _PAGES,
     "pikepdf": "use pypdf",
     "weasyprint": _PDF_OUT,
     "pdfkit": _PDF_OUT,
     "xhtml2pdf": _PDF_OUT,
-    "docx2txt": "use python-docx: `docx.Document(file).paragraphs`",
     "odfpy": "read content.xml with zipfile and lxml",
     "ebooklib": "read the chapters with zipfile and lxml",
     "win32com": "there is no Windows: use openpyxl or reportlab",
+    "magika": "use mimetypes, or look at the first bytes",
     "magic": "use mimetypes, or look at the first bytes",
     "py7zr": "use zipfile, tarfile or lzma",
     "rarfile": "use zipfile or tarfile",
@@ -367,26 +363,28 @@ SUBSTITUTES: dict[str, str] = {
 
 
 BATTERIES: frozenset[str] = frozenset({
-    "PyPDF2", "_pyrsistent_version", "_pytest", "addict", "aniso8601", "annotated_doc", "anyio",
-    "arrow", "asgiref", "bidict", "bleach", "blinker", "boltons", "box", "branca", "cachetools",
-    "cattr", "cattrs", "cerberus", "certifi", "chardet", "click", "colorama", "croniter",
+    "OleFileIO_PL", "PyPDF2", "_plotly_utils", "_pyrsistent_version", "_pytest", "addict",
+    "aniso8601", "annotated_doc", "anyio", "arrow", "asgiref", "autograd", "autograd_gamma",
+    "barcode", "bidict", "bleach", "blinker", "boltons", "box", "branca", "cachetools", "cattr",
+    "cattrs", "cerberus", "certifi", "chardet", "click", "cobble", "colorama", "croniter",
     "cssselect", "dateparser", "dateparser_cli", "dateparser_data", "dateparser_scripts", "django",
-    "dns", "docx", "docxtpl", "dotenv", "ecdsa", "email_validator", "emoji", "face", "faker",
-    "feedparser", "feedparser_sgmllib", "flask", "flask_login", "flask_mail", "flask_restful",
-    "flask_wtf", "flexcache", "flexparser", "folium", "fpdf", "freezegun", "funcy", "fuzzywuzzy",
-    "geographiclib", "geopy", "glom", "h11", "holidays", "html2text", "httpcore", "httpx",
-    "humanize", "icalendar", "idna", "inflect", "iniconfig", "itsdangerous", "jaraco", "jmespath",
-    "json5", "jsonlines", "jsonpath_ng", "jsonschema", "jwt", "lark", "loguru", "markdown",
-    "markdown2", "markdown_it", "markdownify", "marshmallow", "mdurl", "mechanize", "mistune",
-    "mock", "multidict", "munch", "nanoid", "natsort", "nltk", "numpy_financial", "parsimonious",
-    "pint", "platformdirs", "pluggy", "ply", "pptx", "prettytable", "py", "pyasn1", "pyfakefs",
-    "pygments", "pyquery", "pyrsistent", "pytest", "python_http_client", "pytz", "pyxlsb", "qrcode",
-    "requests", "requests_mock", "rich", "rsa", "sendgrid", "shellingham", "shortuuid",
-    "simplejson", "simpy", "slugify", "sortedcontainers", "sqlalchemy", "sqlparse", "structlog",
-    "svgwrite", "tenacity", "termcolor", "text_unidecode", "textblob", "texttable", "tinydb",
-    "toml", "tomlkit", "typeguard", "typer", "tzlocal", "uncertainties", "unidecode", "urllib3",
-    "vaderSentiment", "validators", "voluptuous", "wcwidth", "werkzeug", "wtforms", "xlwt",
-    "xyzservices",
+    "dns", "docx", "docx2txt", "docxtpl", "dotenv", "ecdsa", "email_validator", "emoji", "face",
+    "faker", "farama_notifications", "feedparser", "feedparser_sgmllib", "flask", "flask_login",
+    "flask_mail", "flask_restful", "flask_wtf", "flexcache", "flexparser", "folium", "fpdf",
+    "freezegun", "funcy", "fuzzywuzzy", "geographiclib", "geopy", "glom", "gymnasium", "h11",
+    "holidays", "html2text", "httpcore", "httpx", "humanize", "icalendar", "idna", "imageio",
+    "inflect", "iniconfig", "itsdangerous", "jaraco", "jmespath", "json5", "jsonlines",
+    "jsonpath_ng", "jsonschema", "jwt", "lark", "lifelines", "loguru", "mammoth", "markdown",
+    "markdown2", "markdown_it", "markdownify", "markitdown", "marshmallow", "mdurl", "mechanize",
+    "mistune", "mock", "multidict", "munch", "nanoid", "natsort", "nltk", "numpy_financial",
+    "olefile", "parsimonious", "pdfminer", "pdfplumber", "pint", "platformdirs", "plotly", "pluggy",
+    "ply", "pptx", "prettytable", "py", "pyasn1", "pydicom", "pyfakefs", "pygments", "pyquery",
+    "pyrsistent", "pytest", "python_http_client", "pytz", "pyxlsb", "qrcode", "requests",
+    "requests_mock", "rich", "rsa", "sendgrid", "shellingham", "shortuuid", "simplejson", "simpy",
+    "slugify", "sortedcontainers", "sqlalchemy", "sqlparse", "structlog", "svgwrite", "tenacity",
+    "termcolor", "text_unidecode", "textblob", "texttable", "tinydb", "toml", "tomlkit",
+    "typeguard", "typer", "tzlocal", "uncertainties", "unidecode", "urllib3", "vaderSentiment",
+    "validators", "voluptuous", "wcwidth", "werkzeug", "wtforms", "xarray", "xlwt", "xyzservices",
 })
 """The modules of the batteries: `wasm/batteries`. A run finds them unless the server lacks them."""
 
@@ -402,6 +400,14 @@ REMARKS: dict[str, str] = {
     "flask": "app.test_client(); no server",
     "werkzeug": "werkzeug.test.Client; no server",
     "django": "django.test.Client; no server",
+    "gymnasium": "environments without pictures: pygame, which draws them, is not there",
+    "imageio": "pictures and GIF through Pillow; no video",
+    "markitdown": "docx, xlsx, pptx, pdf, html, csv, json, epub, zip and text; no audio, no services",
+    "pdfminer": "files encrypted with AES, too",
+    "pdfplumber": "text, tables and objects; pages are not drawn (to_image)",
+    "plotly": "figures as HTML and JSON; no static pictures",
+    "pydicom": "uncompressed pixels, and RLE",
+    "xarray": "netCDF of the classic format, through SciPy",
     "folium": "maps as HTML; their tiles are loaded by the browser that shows them",
 }
 """What to know of modules that are there. For the documents."""
@@ -427,8 +433,13 @@ def about_installing(words: Iterable[str]) -> str:
     advice = "nothing can be installed"
     for word in words:
         match = re.match(r"[A-Za-z][\w.-]*", word)
-        substitute = substitute_for(match[0].replace("-", "_")) if match else None
-        if match and substitute is not None:
+        if match is None:
+            continue
+        module = match[0].replace("-", "_")
+        substitute = substitute_for(module)
+        if module in BATTERIES and importlib.util.find_spec(module) is not None:
+            advice += f"; {match[0]} is there: import it"
+        elif substitute is not None:
             advice += f"; in the place of {match[0]}: {substitute}"
     return advice
 

@@ -13,6 +13,7 @@ from typing import Any
 from _wardian import (
     avif,
     blake,
+    documents,
     figures,
     fonts,
     import_hooks,
@@ -62,3 +63,5 @@ def install() -> None:
     """Provides and changes the modules of the tables when they are imported."""
     import_hooks.HOOKS.provide(_MADE)
     import_hooks.HOOKS.change(_CHANGED)
+    import_hooks.HOOKS.change(documents.CHANGED)
+    import_hooks.HOOKS.lend(documents.LENT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import unittest.mock
 from pathlib import Path
 
 from _wardian import packages
@@ -36,7 +37,7 @@ class Packages(Sandbox):
             ("import PyPDF4", "PyPDF4", "use pypdf"),
             ("from duckdb import connect", "duckdb", "sqlite3"),
             ("import pendulum as tz", "pendulum", "zoneinfo"),
-            ("import plotly.express as px", "plotly", "matplotlib"),
+            ("import bokeh.plotting as bp", "bokeh", "matplotlib"),
             ("__import__('polars')", "polars", "pandas"),
             ("import importlib\nimportlib.import_module('torch.nn')", "torch", "sklearn"),
         ]:
@@ -53,6 +54,12 @@ class Packages(Sandbox):
         message = packages.substitute_for(f"{name}.part")
         self.assertIn("wardian engine install", message or "")
         self.assertFalse(packages.BATTERIES & packages.SUBSTITUTES.keys())
+
+    def test_a_battery_that_is_there_need_not_be_installed(self):
+        with unittest.mock.patch("importlib.util.find_spec", lambda name: name == "plotly" or None):
+            said = packages.about_installing(["plotly==7", "requests", "polars"])
+        self.assertIn("; plotly is there: import it; in the place of requests: it belongs to", said)
+        self.assertTrue(said.endswith("; in the place of polars: use pandas"), said)
 
     def test_programs_can_still_ask(self):
         source = (

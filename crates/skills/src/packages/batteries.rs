@@ -69,8 +69,15 @@ mod tests {
             .filter(|one| one.is_partial())
             .map(|one| one.wheel.as_str())
             .collect();
-        let partial =
-            ["llama_index_core-0.14.25-py3-none-any.whl", "sendgrid-6.12.4-py3-none-any.whl"];
+        let partial = [
+            "llama_index_core-0.14.25-py3-none-any.whl",
+            "sendgrid-6.12.4-py3-none-any.whl",
+            "pdfminer_six-20260107-py3-none-any.whl",
+            "pdfplumber-0.11.10-py3-none-any.whl",
+            "markitdown-0.1.9-py3-none-any.whl",
+            "python_barcode-0.16.1-py3-none-any.whl",
+            "lifelines-0.30.3-py3-none-any.whl",
+        ];
         assert_eq!(found, partial);
     }
 }

@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: plotly
+import altair as alt

@@ -1,2 +1,0 @@
-# refused: ModuleNotFoundError: matplotlib
-import plotly.express as px

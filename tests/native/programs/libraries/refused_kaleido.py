@@ -1,0 +1,2 @@
+# refused: ModuleNotFoundError: there is no browser: fig.write_html(file) of plotly makes a page
+import kaleido

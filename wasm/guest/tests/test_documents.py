@@ -1,0 +1,157 @@
+"""Replacements of native code in the batteries for documents."""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+import types
+import unittest
+import zipfile
+from pathlib import Path
+
+from _wardian import charts, ciphers, documents, file_types, import_hooks
+
+
+class Ciphers(unittest.TestCase):
+    """The examples of FIPS 197 and of NIST SP 800-38A."""
+
+    PLAIN = bytes.fromhex(
+        "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+        "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710"
+    )
+    VECTOR = bytes(range(16))
+    EXAMPLES = (
+        (
+            "2b7e151628aed2a6abf7158809cf4f3c",
+            "7649abac8119b246cee98e9b12e9197d5086cb9b507219ee95db113a917678b2"
+            "73bed6b8e3c1743b7116e69e222295163ff1caa1681fac09120eca307586e1a7",
+        ),
+        (
+            "603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4",
+            "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"
+            "39f23369a9d9bacfa530e26304231461b2eb05e2c39be9fcda6c19078c6a9d1b",
+        ),
+    )
+
+    def test_blocks_are_encrypted_as_in_the_standard(self):
+        for key, coded in self.EXAMPLES:
+            found = ciphers.encrypt(bytes.fromhex(key), self.VECTOR, self.PLAIN)
+            self.assertEqual(found.hex(), coded)
+
+    def test_blocks_are_decrypted_as_in_the_standard(self):
+        try:
+            import numpy  # noqa: F401
+        except ImportError:
+            self.skipTest("this Python has no NumPy; tests/native decrypts in the sandbox")
+        for key, coded in self.EXAMPLES:
+            found = ciphers.decrypt(bytes.fromhex(key), self.VECTOR, bytes.fromhex(coded) + b"rest")
+            self.assertEqual(found, self.PLAIN)
+
+    def test_other_lengths_are_refused(self):
+        for key, vector, data in ((bytes(15), bytes(16), b""), (bytes(16), bytes(8), b""), (bytes(16), bytes(16), b"x")):
+            with self.assertRaises(ValueError):
+                ciphers.encrypt(key, vector, data)
+
+
+def zipped(*members: tuple[str, str]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, text in members:
+            archive.writestr(name, text)
+    return file.getvalue()
+
+
+class FileTypes(unittest.TestCase):
+    def test_the_content_tells_the_type(self):
+        types_part = ("[Content_Types].xml", "<Types/>")
+        for content, label in [
+            (b"", "empty"),
+            (b"%PDF-1.7\n", "pdf"),
+            (b"\x89PNG\r\n\x1a\nrest", "png"),
+            (b"RIFF\0\0\0\0WEBPVP8 ", "webp"),
+            (zipped(types_part, ("word/document.xml", "")), "docx"),
+            (zipped(types_part, ("xl/workbook.xml", "")), "xlsx"),
+            (zipped(types_part, ("ppt/presentation.xml", "")), "pptx"),
+            (zipped(("mimetype", "application/epub+zip")), "epub"),
+            (zipped(("mimetype", "application/vnd.oasis.opendocument.text")), "odt"),
+            (zipped(("word.docx", "")), "zip"),
+            (b"PK\x03\x04 cut off", "zip"),
+            (b"  <!DOCTYPE HTML><p>", "html"),
+            (b"<?xml version='1.0'?>\n<rss/>", "xml"),
+            (b"<svg xmlns='x'/>", "svg"),
+            (b'{"a": 1}', "json"),
+            (b'{"cells": [], "nbformat": 4}', "ipynb"),
+            (b"{not json", "txt"),
+            (b"[" * 50_000, "txt"),
+            (b"a,b\n1,2\n", "csv"),
+            (b"Dear all,\nas I said, no.\n", "txt"),
+            ("Gr\u00f6\u00dfe".encode("latin-1"), "txt"),
+            ("text".encode("utf-16"), "txt"),
+            (("\u00e4" * 40_000).encode()[1:], "txt"),
+            (b"x" + "\u00e4".encode() * 40_000, "txt"),
+            (b"\xd0\xcf\x11\xe0", "txt"),
+            (bytes(range(256)), "unknown"),
+        ]:
+            with self.subTest(content[:30]):
+                self.assertEqual(file_types.label_of(io.BytesIO(content)), label)
+
+    def test_a_stream_stays_where_it_is(self):
+        stream = io.BytesIO(b"xx%PDF")
+        stream.seek(2)
+        names: dict[str, object] = {}
+        file_types.fill_module(names)
+        result = names["Magika"]().identify_stream(stream)
+        self.assertEqual((stream.tell(), result.status, result.prediction.output.label), (2, "ok", "txt"))
+
+
+class Lent(unittest.TestCase):
+    def test_modules_are_lent_to_one_module_alone(self):
+        hooks = import_hooks.HookFinder()
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("lent_user", "lent_other"):
+                Path(folder, f"{name}.py").write_text("from no_such.deep import value\n")
+            hooks.lend({"lent_user": {"no_such.deep": lambda names: names.update(value=7)}})
+            hooks.change({"lent_user": lambda module: setattr(module, "changed", True)})
+            sys.path.insert(0, folder)
+            sys.meta_path.insert(0, hooks)
+            try:
+                import lent_user
+
+                self.assertEqual((lent_user.value, lent_user.changed), (7, True))
+                self.assertNotIn("no_such.deep", sys.modules)
+                with self.assertRaises(ModuleNotFoundError):
+                    import lent_other  # noqa: F401
+            finally:
+                sys.meta_path.remove(hooks)
+                sys.path.remove(folder)
+                sys.modules.pop("lent_user", None)
+
+
+class Refusals(unittest.TestCase):
+    def test_advice_takes_the_place_of_what_cannot_be_installed(self):
+        def imopen(uri, error):
+            raise error
+
+        module = types.SimpleNamespace(imopen=imopen)
+        documents.CHANGED["imageio.core.imopen"](module)
+        for error, kind, said in [
+            (OSError("No backend\nBased on the extension, these:\n  FFMPEG:  pip install imageio[ffmpeg]"), OSError, "No backend; no video"),
+            (ImportError("The `pyav` plugin is not installed. Use `pip install imageio[pyav]` to install it."), ImportError, "installed; no video"),
+            (ImportError("The `gdal` plugin is not installed. Use `pip install imageio[gdal]` to"), ImportError, "PNG, JPEG, GIF"),
+            (FileNotFoundError(2, "No such file", "x"), FileNotFoundError, "No such file"),
+        ]:  # fmt: skip
+            with self.subTest(said), self.assertRaises(kind) as caught:
+                module.imopen("a.xyz", error)
+            self.assertIn(said, str(caught.exception))
+            self.assertNotIn("pip", str(caught.exception))
+        for legacy, kind in ((True, ValueError), (False, OSError)):
+            with self.assertRaisesRegex(kind, "A.MP4` cannot be opened; no video codec"):
+                module.imopen(Path("A.MP4"), None, legacy_mode=legacy)
+
+    def test_pictures_of_charts_are_refused_with_advice(self):
+        module = types.SimpleNamespace(renderers=types.SimpleNamespace(default="browser"))
+        charts.show_as_files(module)
+        self.assertIsNone(module.renderers.default)
+        with self.assertRaisesRegex(RuntimeError, "write_html"):
+            module.show(types.SimpleNamespace(to_plotly_json=None), renderer="svg")
