@@ -34,8 +34,6 @@ NOT_THERE = {
     "anthropic": "the client of a model",
     "playwright": "a browser",
     "pdf2image": "a program that draws pages",
-    "imageio": "a package",
-    "pdfplumber": "a package",
 }
 
 # What Python prints when a program or a package does not exist, and what Wardian's message names.
