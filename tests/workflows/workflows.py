@@ -276,7 +276,7 @@ async def create_skill(sandbox: Sandbox):
     expect(b"acme-notes" in await sandbox.download("report.html"), "the report")
 
 
-# What is done, the skill, and the workflow, which returns why it could not be checked.
+# What is done, the skill, and the workflow.
 ALL = [
     ("fill a PDF form", "pdf", fill_form),
     ("write on a PDF without fields", "pdf", annotate_form),
