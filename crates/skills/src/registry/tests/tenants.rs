@@ -41,6 +41,7 @@ fn open(
 ) -> Result<Registry, RegistryError> {
     fs::create_dir_all(disk.path("shared")).unwrap();
     let config = RegistryConfig {
+        trust: Arc::default(),
         is_followed: true,
         roots: vec![disk.path("shared")],
         tenants,
