@@ -423,7 +423,7 @@ fn a_server_serves_signed_skills_names_the_signer_and_tells_of_the_others() {
         "--name",
         "ci",
     ];
-    let scopes = ["--scopes", "discover,execute,blobs,publish,runs"];
+    let scopes = ["--scopes", "discover,execute,blobs,publish"];
     let key = user.run(&[&create[..], &scopes].concat()).with(0).stdout.trim_end().to_owned();
     let client = server.client().with_key(&key);
     eventually(PATIENCE, || (client.get("/v1/caller").status != 401).then_some(()));

@@ -26,7 +26,7 @@ mod web;
 mod web_url;
 
 pub use crate::error::SourceError;
-pub use crate::package::{FetchedPackage, Publication, SkillPackage, publish};
+pub use crate::package::{PackagedSkill, Publication, SkillPackage, publish};
 pub use crate::source::{NPM_REGISTRY, SkillSource, SourceKind};
 pub use crate::tree::Tree;
 pub use crate::web::{Web, WebOptions};
@@ -48,7 +48,7 @@ pub struct Fetched {
     /// The folder that was asked for, as it is in the tree.
     path: String,
     notes: Vec<String>,
-    packages: Vec<FetchedPackage>,
+    packages: Vec<PackagedSkill>,
 }
 
 /// A skill in a source.
@@ -80,7 +80,7 @@ impl Fetched {
 
     /// The package whose root is a folder of the source; `None` if that did not come as one.
     #[must_use]
-    pub fn package(&self, folder: &str) -> Option<&FetchedPackage> {
+    pub fn package(&self, folder: &str) -> Option<&PackagedSkill> {
         self.packages.iter().find(|package| package.folder == folder)
     }
 
@@ -121,8 +121,8 @@ pub fn fetch(
         }
         SourceKind::Oci { registry, repository } => {
             let reference = reference.unwrap_or("latest");
-            let place = oci::OciPlace { registry, repository, credentials };
-            packages.push(oci::fetch(web, &place, reference, &mut tree, &mut notes)?);
+            let place = oci::artifact::OciPlace { registry, repository, credentials };
+            packages.push(oci::fetch::fetch(web, &place, reference, &mut tree, &mut notes)?);
             packages.iter().map(|package| package.revision.clone()).collect()
         }
         SourceKind::Archive(url) => {
@@ -144,7 +144,7 @@ pub fn fetch(
             let (folder, digest) = (String::new(), Digest::of(&bytes));
             let signatures = shelf::signatures_beside(path, digest, &mut notes)?;
             let revision = format!("sha256:{digest}");
-            packages.push(FetchedPackage { folder, revision: revision.clone(), signatures });
+            packages.push(PackagedSkill { folder, revision: revision.clone(), signatures });
             revision
         }
         SourceKind::Folder(path) => match shelf::fetch(path, pinned, &mut tree, &mut notes)? {

@@ -6,10 +6,10 @@
 use serde_json::{Value, json};
 
 use crate::error::{SourceError, shown};
+use crate::oci::artifact::{INDEX, MANIFEST, OciDescriptor, OciPlace, TITLE, tag_of};
+use crate::oci::referrers::{ENVELOPE, fallback_tag, referrers};
 use crate::oci::session::{RegistryAccess, RegistryRequest, RegistrySession};
-use crate::oci::signed::referrers;
-use crate::oci::{Descriptor, INDEX, MANIFEST, OciPlace, TITLE, tag_of};
-use crate::package::{Publication, SkillPackage, taken};
+use crate::package::skill_package::{Publication, SkillPackage, taken};
 use crate::web::{Web, WebResponse};
 use wardian_formats::provenance::skill_signature::{
     CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, SkillEnvelope,
@@ -21,9 +21,6 @@ const SKILL: &str = "application/vnd.wardian.skill.v1";
 
 /// The kind of the layer with the package.
 const LAYER: &str = "application/vnd.wardian.skill.package.v1.tar";
-
-/// The kind of an envelope, and of the artifact that has it.
-pub(super) const ENVELOPE: &str = "application/vnd.dsse.envelope.v1+json";
 
 /// The kind of a configuration that has nothing, and its content.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
@@ -92,7 +89,7 @@ fn manifest_of(package: &SkillPackage) -> Value {
 /// Adds an envelope as a referrer of a manifest. True if it was not there.
 fn sign(
     session: &mut RegistrySession<'_>,
-    subject: &Descriptor,
+    subject: &OciDescriptor,
     envelope: &SkillEnvelope,
 ) -> Result<bool, SourceError> {
     let text = envelope.text().map_err(|fault| SourceError::NotASource(fault.to_string()))?;
@@ -125,13 +122,8 @@ fn sign(
     Ok(true)
 }
 
-/// The tag under which clients keep what refers to a manifest.
-pub(super) fn fallback_tag(digest: &str) -> String {
-    digest.replace(':', "-")
-}
-
-fn descriptor(kind: &str, content: &[u8]) -> Descriptor {
-    Descriptor {
+fn descriptor(kind: &str, content: &[u8]) -> OciDescriptor {
+    OciDescriptor {
         media_type: kind.to_owned(),
         digest: format!("sha256:{}", Digest::of(content)),
         size: u64::try_from(content.len()).unwrap_or(u64::MAX),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::error::{SourceError, shown};
-use crate::oci::{Descriptor, INDEX, MANIFEST, MAX_LAYER, MAX_MANIFEST, Manifest};
+use crate::oci::artifact::{INDEX, MANIFEST, MAX_LAYER, MAX_MANIFEST, OciDescriptor, OciManifest};
 use crate::web::{Redirects, Web, WebRequest, WebResponse};
 use crate::web_url::{UrlCredentials, WebUrl};
 use wardian_vocabulary::ids::Digest;
@@ -46,7 +46,7 @@ pub(crate) struct FetchedManifest {
     /// `sha256:…`, computed here.
     pub(crate) digest: String,
     pub(crate) bytes: Vec<u8>,
-    pub(crate) manifest: Manifest,
+    pub(crate) manifest: OciManifest,
 }
 
 /// A request to a registry.
@@ -112,7 +112,11 @@ impl<'a> RegistrySession<'a> {
     }
 
     /// The content of a layer, of at most `most` bytes.
-    pub(crate) fn layer(&mut self, layer: &Descriptor, most: u64) -> Result<Vec<u8>, SourceError> {
+    pub(crate) fn layer(
+        &mut self,
+        layer: &OciDescriptor,
+        most: u64,
+    ) -> Result<Vec<u8>, SourceError> {
         let hex = layer.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
         let Some(expected) = hex else {
             return Err(SourceError::damaged("the manifest", "a digest is not one of SHA-256"));

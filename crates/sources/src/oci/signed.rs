@@ -4,10 +4,10 @@
 //! noted, and does not end the command.
 
 use crate::error::SourceError;
-use crate::oci::push::{ENVELOPE, fallback_tag};
-use crate::oci::session::{FetchedManifest, RegistryRequest, RegistrySession};
-use crate::oci::{Descriptor, MAX_MANIFEST, Manifest};
-use crate::package::keep_envelope;
+use crate::oci::artifact::OciDescriptor;
+use crate::oci::referrers::{ENVELOPE, fallback_tag, referrers};
+use crate::oci::session::{FetchedManifest, RegistrySession};
+use crate::package::skill_package::keep_envelope;
 use wardian_formats::provenance::skill_signature::{
     CosignSignature, MAX_SIGNATURES_SIZE, SkillSignatures,
 };
@@ -52,7 +52,7 @@ fn add_envelopes(
     let hex = layer.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
     let Some(package) = hex else { return Ok(()) };
     let is_envelope =
-        |one: &&Descriptor| one.artifact_type.as_deref().is_none_or(|kind| kind == ENVELOPE);
+        |one: &&OciDescriptor| one.artifact_type.as_deref().is_none_or(|kind| kind == ENVELOPE);
     let all = referrers(session, &found.digest)?;
     for referrer in all.iter().filter(is_envelope).take(MAX_SIGNATURES) {
         let Some(signed) = session.find_manifest(&referrer.digest)? else { continue };
@@ -63,24 +63,6 @@ fn add_envelopes(
         }
     }
     Ok(())
-}
-
-/// What refers to a manifest: as the registry lists it, or as its clients do where it cannot.
-pub(super) fn referrers(
-    session: &mut RegistrySession<'_>,
-    digest: &str,
-) -> Result<Vec<Descriptor>, SourceError> {
-    let url = session.url(&format!("referrers/{digest}"));
-    let response = session.send(&url, RegistryRequest::default())?;
-    if response.status() == 200 {
-        let bytes = response.whole(MAX_MANIFEST)?;
-        let index: Manifest = serde_json::from_slice(&bytes)
-            .map_err(|fault| SourceError::damaged("the list of referrers", fault))?;
-        return Ok(index.manifests);
-    }
-    drop(response);
-    let index = session.find_manifest(&fallback_tag(digest))?;
-    Ok(index.map(|index| index.manifest.manifests).unwrap_or_default())
 }
 
 fn add_cosign(

@@ -13,7 +13,9 @@ use std::path::Path;
 use crate::archive;
 use crate::error::SourceError;
 use crate::folder::read_file;
-use crate::package::{FetchedPackage, Publication, SkillPackage, keep_envelope, taken};
+use crate::package::skill_package::{
+    PackagedSkill, Publication, SkillPackage, keep_envelope, taken,
+};
 use crate::tree::{MAX_FILES, Tree};
 use wardian_formats::provenance::skill_signature::{MAX_SIGNATURES_SIZE, SkillSignatures};
 use wardian_formats::skill::{DOCUMENT_FILE, MANIFEST_FILE};
@@ -91,7 +93,7 @@ pub(crate) fn fetch(
     pinned: Option<&str>,
     tree: &mut Tree,
     notes: &mut Vec<String>,
-) -> Result<Option<Vec<FetchedPackage>>, SourceError> {
+) -> Result<Option<Vec<PackagedSkill>>, SourceError> {
     if is_skill(folder) {
         return Ok(None);
     }
@@ -152,7 +154,7 @@ fn unpack(
     below: &str,
     tree: &mut Tree,
     notes: &mut Vec<String>,
-) -> Result<FetchedPackage, SourceError> {
+) -> Result<PackagedSkill, SourceError> {
     let bytes = read_file(&folder.join(format!("{version}{PACKAGE}")), MAX_PACKAGE)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_PACKAGE {
         return Err(SourceError::TooLarge(format!(
@@ -170,7 +172,7 @@ fn unpack(
     notes.extend(own.notes());
     let signatures = signatures_of(folder, version, digest, notes)?;
     let revision = format!("{version} sha256:{digest}");
-    Ok(FetchedPackage { folder: below.to_owned(), revision, signatures })
+    Ok(PackagedSkill { folder: below.to_owned(), revision, signatures })
 }
 
 fn signatures_of(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 use crate::cli::commands::skills::packages::args::{
-    PUBLISH, PublishArgs, SIGN, SignArgs, VERIFY, VerifyArgs,
+    PUBLISH, PublishArgs, SIGN, SignArgs, VERIFY, VerifySkillsArgs,
 };
 use crate::cli::commands::skills::sources::args::{
     ADD, AddArgs, OUTDATED, OutdatedArgs, REMOVE, RemoveArgs, UPDATE, UpdateArgs,
@@ -96,7 +96,7 @@ pub(crate) enum SkillsCommand {
     Sign(SignArgs),
     /// Show which trusted keys have signed the skills.
     #[command(after_help = VERIFY)]
-    Verify(VerifyArgs),
+    Verify(VerifySkillsArgs),
     /// Remove a published version from a running server.
     #[command(after_help = examples::UNPUBLISH)]
     Unpublish {

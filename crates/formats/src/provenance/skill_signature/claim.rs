@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::provenance::skill_signature::skill_signatures::SignatureFault;
+use crate::provenance::skill_signature::signature_fault::SignatureFault;
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
 /// The skill that a signature vouches for.

@@ -9,8 +9,8 @@ use data_encoding::BASE64;
 use serde::{Deserialize, Serialize};
 
 use crate::provenance::skill_signature::claim::SkillClaim;
+use crate::provenance::skill_signature::signature_fault::SignatureFault;
 use crate::provenance::skill_signature::skill_key::SkillKey;
-use crate::provenance::skill_signature::skill_signatures::SignatureFault;
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
 /// The annotation of a manifest with the digest of the skill's files.

@@ -16,9 +16,11 @@ use crate::provenance::signed_document::{
 };
 use crate::provenance::skill_signature::claim::SkillClaim;
 use crate::provenance::skill_signature::skill_key::SkillKey;
-use crate::provenance::skill_signature::skill_signatures::MAX_SIGNATURES_SIZE;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
+
+/// Largest file of signatures, and largest envelope.
+pub const MAX_SIGNATURES_SIZE: ByteCount = ByteCount::kibibytes(256);
 
 /// The type of the predicate.
 const PREDICATE: &str = "urn:wardian:skill:1";

@@ -15,6 +15,7 @@
 mod claim;
 mod cosign;
 mod envelope;
+mod signature_fault;
 mod skill_key;
 mod skill_signatures;
 
@@ -22,8 +23,9 @@ pub use crate::provenance::skill_signature::claim::SkillClaim;
 pub use crate::provenance::skill_signature::cosign::{
     CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, CosignSignature,
 };
-pub use crate::provenance::skill_signature::envelope::SkillEnvelope;
+pub use crate::provenance::skill_signature::envelope::{MAX_SIGNATURES_SIZE, SkillEnvelope};
+pub use crate::provenance::skill_signature::signature_fault::SignatureFault;
 pub use crate::provenance::skill_signature::skill_key::SkillKey;
 pub use crate::provenance::skill_signature::skill_signatures::{
-    MAX_SIGNATURES_SIZE, SIGNATURES_FILE, SignatureFault, SkillSignatures, SkillSigner,
+    SIGNATURES_FILE, SkillSignatures, SkillSigner,
 };

@@ -7,15 +7,13 @@ use crate::provenance::canonical::canonical;
 use crate::provenance::fault::ProvenanceError;
 use crate::provenance::skill_signature::claim::SkillClaim;
 use crate::provenance::skill_signature::cosign::CosignSignature;
-use crate::provenance::skill_signature::envelope::SkillEnvelope;
+use crate::provenance::skill_signature::envelope::{MAX_SIGNATURES_SIZE, SkillEnvelope};
+use crate::provenance::skill_signature::signature_fault::SignatureFault;
 use crate::provenance::skill_signature::skill_key::SkillKey;
 use wardian_vocabulary::units::ByteCount;
 
 /// The file in a skill's folder with its signatures. It is hidden, so it is no part of what is signed.
 pub const SIGNATURES_FILE: &str = ".signatures.json";
-
-/// Largest file of signatures, and largest envelope.
-pub const MAX_SIGNATURES_SIZE: ByteCount = ByteCount::kibibytes(256);
 
 /// Most signatures of each kind. Each costs a verification for each trusted key, of some 100 µs.
 const MAX_SIGNATURES: usize = 16;
@@ -40,56 +38,6 @@ pub struct SkillSigner {
     pub key: String,
     /// The form of the signature: `dsse` or `cosign`.
     pub form: String,
-}
-
-/// The reason why no trusted key vouches for a skill. Each is the end of a sentence that begins with the skill.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SignatureFault {
-    /// There is no signature.
-    #[error("is not signed")]
-    Unsigned,
-    /// No key is trusted for the name of the skill.
-    #[error("has a name for which no key is trusted")]
-    NoKeys,
-    /// No trusted key has signed it.
-    #[error("is signed by {by}, which is not trusted for its name")]
-    Foreign {
-        /// The key, as the signature names it.
-        by: String,
-    },
-    /// The signature names a trusted key, and is none of it.
-    #[error("has a signature that was changed, or whose content was")]
-    Changed,
-    /// The signature is for another skill, or another version of it.
-    #[error("has a signature for {signed}, not for itself")]
-    OtherSkill {
-        /// Name and version that were signed.
-        signed: String,
-    },
-    /// The files are not those that were signed.
-    #[error("has other files than those that were signed")]
-    OtherFiles,
-    /// The manifest that cosign signed does not name the digest of the files.
-    #[error("is signed by cosign, but its manifest has no annotations of `wardian skills publish`")]
-    NoClaim,
-    /// The signatures cannot be read.
-    #[error("has signatures that cannot be read: {0}")]
-    Malformed(String),
-}
-
-impl SignatureFault {
-    /// How much a fault says: of several signatures, the one that is nearest to be right tells most.
-    const fn weight(&self) -> u8 {
-        match self {
-            Self::Unsigned | Self::NoKeys => 0,
-            Self::Foreign { .. } => 1,
-            Self::Malformed(_) => 2,
-            Self::Changed => 3,
-            Self::NoClaim => 4,
-            Self::OtherSkill { .. } => 5,
-            Self::OtherFiles => 6,
-        }
-    }
 }
 
 impl SkillSignatures {

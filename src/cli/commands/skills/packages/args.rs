@@ -51,7 +51,7 @@ pub(crate) struct SignArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct VerifyArgs {
+pub(crate) struct VerifySkillsArgs {
     /// Names of skills [default: all].
     #[arg(value_name = "NAME")]
     pub(crate) names: Vec<String>,

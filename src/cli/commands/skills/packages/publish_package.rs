@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::commands::skills::packages::args::PublishArgs;
-use crate::cli::commands::skills::packages::{ensure_no_secrets, left_out};
+use crate::cli::commands::skills::packages::left_out::left_out;
+use crate::cli::commands::skills::packages::secret_files::ensure_no_secrets;
 use crate::cli::commands::skills::sources::args::ReachArgs;
 use crate::cli::commands::skills::sources::{Reach, SourceOrder, of_source};
 use crate::cli::commands::verify::private_key;

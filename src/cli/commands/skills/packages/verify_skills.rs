@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::assembly::{self, is_bundled};
-use crate::cli::commands::skills::packages::args::VerifyArgs;
+use crate::cli::commands::skills::packages::args::VerifySkillsArgs;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_table, shown};
@@ -33,7 +33,7 @@ struct VerifiedSkill {
 }
 
 /// Executes the command.
-pub(crate) fn verify_skills(config: &Config, args: &VerifyArgs) -> Result<Exit, Failed> {
+pub(crate) fn verify_skills(config: &Config, args: &VerifySkillsArgs) -> Result<Exit, Failed> {
     let tenant = args.tenant.as_deref().map_or_else(|| Ok(TenantId::local()), TenantId::parse);
     let tenant = tenant.map_err(|invalid| Failed::usage(invalid.to_string()))?;
     let names = args.names.iter().map(|name| SkillName::parse(name));
