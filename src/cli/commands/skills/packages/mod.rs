@@ -7,7 +7,6 @@ mod secret_files;
 mod sign_skill;
 mod verify_skills;
 
-pub(crate) use crate::cli::commands::skills::packages::left_out::left_out;
 pub(crate) use crate::cli::commands::skills::packages::publish_package::publish_package;
 pub(crate) use crate::cli::commands::skills::packages::secret_files::ensure_no_secrets;
 pub(crate) use crate::cli::commands::skills::packages::sign_skill::{sign_skill, signed_with};
