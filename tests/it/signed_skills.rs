@@ -213,6 +213,7 @@ fn the_latest_packages_of_a_folder_are_installed_pinned_and_updated() {
     user.run(&from_lock).with(0);
     let manifest = String::from_utf8(user.read("other/skills/acme.report/skill.toml")).unwrap();
     assert!(manifest.contains("1.1.0"), "{manifest}");
+    fs::copy(user.at("skills.lock"), user.at("old.lock")).unwrap();
     user.run(&["skills", "update", "--dir", "skills", "--yes"]).with(0);
     // Somebody takes the new version away: what is older is not an update.
     fs::remove_file(user.at("packages/acme.report/1.2.0.tar")).unwrap();
@@ -221,6 +222,7 @@ fn the_latest_packages_of_a_folder_are_installed_pinned_and_updated() {
     // A package that was changed is not what the lock has.
     let bytes = user.read("packages/acme.report/1.1.0.tar");
     user.place.file("packages/acme.report/1.1.0.tar", [&bytes[..], &[0; 512]].concat());
+    let from_lock = ["skills", "add", "--from-lock", "old.lock", "--dir", "other/skills", "--yes"];
     let other = user.run(&from_lock).with(2).stderr;
     assert!(other.contains("is not what was promised"), "{other}");
 }
@@ -517,7 +519,8 @@ impl OciRegistry {
     fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> (u16, Vec<u8>) {
         let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: localhost:{}\r\nconnection: close\r\naccept: */*\r\n\
+            "{method} {path} HTTP/1.1\r\nhost: localhost:{}\r\nconnection: close\r\naccept: {kind}\r\n\
+             authorization: Bearer pull\r\n\
              content-type: {kind}\r\ncontent-length: {}\r\n\r\n",
             self.port,
             body.len()
@@ -713,5 +716,8 @@ fn credentials_of_a_registry_are_sent_to_it_alone() {
     assert!(refused.contains("--allow-private"), "{refused}");
     let log = fs::read_to_string(registry.folder.path().join("log")).unwrap();
     assert!(log.contains("PUT /v2/acme/report/manifests/1.0.0"), "{log}");
-    assert!(!log.contains("Basic"), "a registry that asks for nothing gets nothing: {log}");
+    let of_token: Vec<&str> = log.lines().filter(|line| line.contains("Basic")).collect();
+    assert!(!of_token.is_empty(), "{log}");
+    assert!(of_token.iter().all(|line| line.starts_with("GET /issue?")), "{log}");
+    assert!(log.contains("scope=repository:acme/report:pull,push"), "{log}");
 }
