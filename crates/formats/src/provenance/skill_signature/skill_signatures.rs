@@ -53,6 +53,10 @@ impl SkillSignatures {
         let what = "the signatures";
         let json = |problem: String| ProvenanceError::Json { what, problem };
         let read = strict::read(text).map_err(|fault| json(fault.to_string()))?;
+        // A list without elements would be one, too.
+        if !read.text.trim_start().starts_with('{') {
+            return Err(json("it is no object".to_owned()));
+        }
         let found: Self =
             serde_json::from_str(read.text).map_err(|fault| json(fault.to_string()))?;
         if found.envelopes.len() > MAX_SIGNATURES || found.cosign.len() > MAX_SIGNATURES {
