@@ -27,6 +27,7 @@ fn main() {
     let started = Instant::now();
     let registry = Registry::open(
         RegistryConfig {
+            trust: std::sync::Arc::default(),
             tenants: TenantFolders::default(),
             published: None,
             roots: vec![root.path().to_owned()],

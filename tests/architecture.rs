@@ -93,7 +93,14 @@ const FENCES: &[(&str, &[&str])] = &[
         ],
     ),
     ("ring::aead", &["sessions/seal.rs"]),
-    ("ring::signature", &["stores/tenants/jwt/key_set.rs", "formats/provenance/ed25519_keys.rs"]),
+    (
+        "ring::signature",
+        &[
+            "stores/tenants/jwt/key_set.rs",
+            "formats/provenance/ed25519_keys.rs",
+            "formats/provenance/skill_signature/skill_key.rs",
+        ],
+    ),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
     // PostgreSQL would be one more folder beside it.

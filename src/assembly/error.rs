@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::path::PathBuf;
 
 use wardian_dispatch::DispatchError;
 use wardian_egress::EgressError;
@@ -50,6 +51,14 @@ pub enum AssemblyError {
     /// Spans of traces cannot be sent as it is configured.
     #[error("tracing cannot be started")]
     Traces(#[from] TraceError),
+    /// A key that is trusted to sign skills cannot be read.
+    #[error("{}: {why} (`skills.trusted_keys`)", path.display())]
+    TrustedKey {
+        /// The file with the key.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// Skills cannot be read.
     #[error("the skills cannot be opened")]
     Registry(#[from] RegistryError),

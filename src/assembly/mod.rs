@@ -26,7 +26,7 @@ pub use crate::assembly::packages::{
 pub use crate::assembly::provision::Provision;
 pub use crate::assembly::runtime::{ReadStores, Runtime, Stores};
 pub use crate::assembly::settings::check_settings;
-pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry};
+pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry, open_trust};
 pub use crate::assembly::tenants::{
     database_path, open_authentication, open_key_database, open_keys, open_own_sessions,
     open_records, open_sessions, records_path,

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
-use crate::assembly::skills::own_skills;
+use crate::assembly::skills::{open_trust, own_skills};
 use wardian_config::Config;
 use wardian_egress::Egress;
 use wardian_egress::world::resolver::SystemResolver;
@@ -27,6 +27,7 @@ pub fn check_settings(config: &Config) -> Result<(), AssemblyError> {
     if let Some(traces) = &config.traces {
         Tracer::check(traces)?;
     }
+    open_trust(config)?;
     let own = own_skills(config);
     for root in config.skills.roots.iter().filter(|root| **root != own) {
         let path = root.clone();

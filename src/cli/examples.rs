@@ -239,13 +239,6 @@ Examples:
   wardian skills new acme.sales.report
   wardian skills new acme.style.guide --instruction --in my-skills";
 
-pub(crate) const PUBLISH: &str = "\
-Examples:
-  wardian skills publish acme.sales.report --server https://skills.example --key-file ~/.wardian-key
-
-The key needs the scopes `publish` and `blobs`. A version never changes: publishing the same content
-again does nothing, and different content needs a new version. Only the key's tenant sees it.";
-
 pub(crate) const UNPUBLISH: &str = "\
 Examples:
   wardian skills unpublish acme.sales.report@1.0.0 --server https://skills.example

@@ -108,6 +108,7 @@ impl From<AssemblyError> for Failed {
             AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::Traces(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::TokenKeys(error) => Self::usage(CauseChain(&error).to_string()),
+            error @ AssemblyError::TrustedKey { .. } => Self::usage(error.to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \
                 or use another folder with `--data-dir` (`data_dir`) or `blobs.folder`",

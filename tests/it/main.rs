@@ -82,6 +82,7 @@ mod session_memory;
 mod session_results;
 mod sessions;
 mod shares;
+mod signed_skills;
 mod skill_evals;
 mod skill_sources;
 mod skill_tests;

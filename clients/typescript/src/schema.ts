@@ -50,6 +50,8 @@ export type DescribedSkill = {
   scripts?: Array<DescribedScript> | undefined;
   /** Number of all scripts, if not all are listed. */
   scripts_total?: number | undefined;
+  /** The trusted key that has signed the skill; with detail `full`. */
+  signer?: string | undefined;
 };
 
 /** A script of a skill. */

@@ -19,6 +19,7 @@ use crate::tables::telemetry::read_traces;
 use crate::tables::tenant_skills::read_tenant_skills;
 use crate::tables::tenants::{read_image_tenants, read_tenants};
 use crate::tables::tools::read_tools;
+use crate::tables::trusted_keys::read_trusted_keys;
 use crate::tables::workers::{most_runs, read_workers};
 use wardian_dispatch::memory_of;
 use wardian_edges::http::{HttpConfig, TlsFiles, share_of_an_address};
@@ -120,6 +121,8 @@ fn read_skills(reader: &mut Reader, data_dir: &Path, surroundings: &Surroundings
         bundled: reader.read("skills.bundled", true),
         from_code: reader.read("skills.from_code", Vec::new()),
         publishing: reader.read("skills.publishing", true),
+        require_signatures: reader.read("skills.require_signatures", false),
+        trusted_keys: read_trusted_keys(reader, surroundings),
         max_folders: reader.read_within("skills.max_folders", 32_768, 1..=1_000_000),
         max_watches: reader.read_within("skills.max_watches", 262_144, 0..=10_000_000),
     }

@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 170] = [
+static SETTINGS: [SettingRow; 172] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -54,6 +54,8 @@ static SETTINGS: [SettingRow; 170] = [
     row("skills.bundled", AtStart, "", "", "Whether to serve the bundled skills; the guide is always served.", ""),
     row("skills.from_code", AtStart, "", "", "Patterns of the skills that code of a call may execute with `tools.execute_skill`, such as `data.*`; default none.", "tools.md#skills-as-tools"),
     row("skills.publishing", AtStart, "", "", "Whether callers with the scope `publish` may add skills for their tenant over HTTP.", "skills.md#publish-to-a-server"),
+    row("skills.require_signatures", AtStart, "", "", "Whether to serve only skills that a trusted key has signed, and the bundled ones.", "registry.md#required-signatures"),
+    row("skills.trusted_keys", AtStart, "", "1,000 patterns with 16 keys each", "Keys that may sign skills, by the names of the skills, such as `{ \"acme.*\" = [\"ed25519:…\", \"/etc/wardian/cosign.pub\"] }`.", "registry.md#required-signatures"),
     row("skills.max_folders", AtStart, "", "1 to 1,000,000", "Maximum number of folders in one root; further ones are left out, with a warning.", "2"),
     row("skills.max_watches", AtStart, "", "0 to 10,000,000", "Maximum number of folders with a kernel watch (inotify); the others are polled for changes.", "3"),
     row("http.allowed_hosts", AtStart, "", "", "Host names that clients may use, in addition to loopback names and the listening address; `*` allows all.", "4"),

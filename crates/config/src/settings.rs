@@ -1,5 +1,6 @@
 //! The settings of operators: one field for each, with its default.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,11 +13,12 @@ use wardian_engine::code::compile::TargetCpu;
 use wardian_engine::code::polls::Interruption;
 use wardian_formats::job::KeepBounds;
 use wardian_formats::job::limits::RunLimits;
+use wardian_formats::provenance::skill_signature::SkillKey;
 use wardian_formats::skill::manifest::tool_pattern::ToolGlob;
 use wardian_formats::skill::manifest::url_pattern::UrlPattern;
 use wardian_images::PackageSet;
 use wardian_sessions::SessionsConfig;
-use wardian_skills::registry::TenantFolders;
+use wardian_skills::registry::{NamePattern, TenantFolders};
 use wardian_stores::audit::AuditConfig;
 use wardian_stores::records::RecordsConfig;
 use wardian_stores::results::ResultsConfig;
@@ -149,10 +151,23 @@ pub struct SkillsConfig {
     pub from_code: Vec<ToolGlob>,
     /// Takes skills from callers with the scope `publish`. Default true.
     pub publishing: bool,
+    /// Serves only skills that a trusted key vouches for, and those that are part of the program. Default false.
+    pub require_signatures: bool,
+    /// The keys that are trusted to sign skills, by the names of these skills. Default: none.
+    pub trusted_keys: BTreeMap<NamePattern, Vec<TrustedKey>>,
     /// Most skill folders of one root. Default 32,768.
     pub max_folders: usize,
     /// Maximum number of folders with a kernel watch; 0 to poll all of them. Default 262,144.
     pub max_watches: usize,
+}
+
+/// A key that is trusted to sign skills.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrustedKey {
+    /// The key itself.
+    Inline(SkillKey),
+    /// A PEM file with it, which is read at the start.
+    File(PathBuf),
 }
 
 /// The processes that run guests.

@@ -130,9 +130,10 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
         ("workers.count", "one for each core") => {
             std::thread::available_parallelism().map_or(1, usize::from).to_string()
         }
-        ("secrets.hosts" | "tenants.limits" | "tenants.skills" | "tools", "none") => {
-            "{}".to_owned()
-        }
+        (
+            "secrets.hosts" | "tenants.limits" | "tenants.skills" | "skills.trusted_keys" | "tools",
+            "none",
+        ) => "{}".to_owned(),
         (_, "none") => "[]".to_owned(),
         ("auth.jwt.algorithms", "all but ES384") => {
             let names = wardian_stores::tenants::TokenAlgorithm::USUAL

@@ -44,6 +44,15 @@ pub enum SourceError {
         /// The digest of what came.
         found: String,
     },
+    /// What was published under a version is other content.
+    #[error(
+        "`{skill}` is there already, with other content, and what is published never changes: give the skill a new \
+         version"
+    )]
+    Taken {
+        /// Name and version of the skill.
+        skill: String,
+    },
     /// An entry that no folder of skills may have.
     #[error("refused: `{path}` {problem}")]
     Entry {

@@ -1,4 +1,5 @@
-//! Where skills come from: repositories of git, packages of npm, archives, OCI registries, and folders.
+//! Where skills come from: repositories of git, packages of npm, archives, OCI registries, and folders. And where they
+//! are published: OCI registries and folders.
 //!
 //! ```text
 //! what the user typed -> source -> git | npm | oci | archive | folder -> tree (files in memory, checked)
@@ -7,7 +8,8 @@
 //! ```
 //!
 //! A source is hostile: its bytes are counted, its paths checked, its digests compared, and nothing of it is executed.
-//! Knows nothing of skills but the names of the two files that make a folder one, and writes nothing to the disk.
+//! Knows nothing of skills but the names of the two files that make a folder one, and of their signatures only where they
+//! are. Writes nothing to the disk but packages that are published.
 
 mod archive;
 mod discover;
@@ -17,17 +19,20 @@ pub mod foreign_lock;
 mod git;
 mod npm;
 mod oci;
+mod package;
 mod source;
 mod tree;
 mod web;
 mod web_url;
 
 pub use crate::error::SourceError;
+pub use crate::package::{PackagedSkill, Publication, SkillPackage, publish};
 pub use crate::source::{NPM_REGISTRY, SkillSource, SourceKind};
 pub use crate::tree::Tree;
 pub use crate::web::{Web, WebOptions};
 pub use crate::web_url::{UrlCredentials, WebUrl};
 
+use crate::package::shelf;
 use wardian_vocabulary::ids::Digest;
 
 /// Largest archive, packed.
@@ -43,6 +48,7 @@ pub struct Fetched {
     /// The folder that was asked for, as it is in the tree.
     path: String,
     notes: Vec<String>,
+    packages: Vec<PackagedSkill>,
 }
 
 /// A skill in a source.
@@ -72,6 +78,12 @@ impl Fetched {
         Ok(skills.collect())
     }
 
+    /// The package whose root is a folder of the source; `None` if that did not come as one.
+    #[must_use]
+    pub fn package(&self, folder: &str) -> Option<&PackagedSkill> {
+        self.packages.iter().find(|package| package.folder == folder)
+    }
+
     /// What a user should know about it: entries that were left out, for example.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
@@ -92,7 +104,7 @@ pub fn fetch(
     pinned: Option<&str>,
 ) -> Result<Fetched, SourceError> {
     let mut tree = Tree::default();
-    let mut notes = Vec::new();
+    let (mut notes, mut packages) = (Vec::new(), Vec::new());
     let reference = pinned.filter(|text| !text.is_empty()).or(source.reference.as_deref());
     let place = source.url().unwrap_or(npm_registry);
     let credentials = web.credentials(source.credentials.as_ref(), place);
@@ -109,7 +121,9 @@ pub fn fetch(
         }
         SourceKind::Oci { registry, repository } => {
             let reference = reference.unwrap_or("latest");
-            oci::fetch(web, registry, repository, reference, credentials, &mut tree)?
+            let place = oci::artifact::OciPlace { registry, repository, credentials };
+            packages.push(oci::fetch::fetch(web, &place, reference, &mut tree, &mut notes)?);
+            packages.iter().map(|package| package.revision.clone()).collect()
         }
         SourceKind::Archive(url) => {
             let mut request = web::WebRequest::get(url.clone());
@@ -127,16 +141,27 @@ pub fn fetch(
                 )));
             }
             archive::unpack(&bytes, &mut tree)?;
-            format!("sha256:{}", Digest::of(&bytes))
+            let (folder, digest) = (String::new(), Digest::of(&bytes));
+            let signatures = shelf::signatures_beside(path, digest, &mut notes)?;
+            let revision = format!("sha256:{digest}");
+            packages.push(PackagedSkill { folder, revision: revision.clone(), signatures });
+            revision
         }
-        SourceKind::Folder(path) => {
-            folder::read_folder(path, &mut tree)?;
-            String::new()
-        }
+        SourceKind::Folder(path) => match shelf::fetch(path, pinned, &mut tree, &mut notes)? {
+            Some(found) => {
+                packages = found;
+                let of_all = packages.iter().filter(|package| package.folder.is_empty());
+                of_all.map(|package| package.revision.clone()).collect()
+            }
+            None => {
+                folder::read_folder(path, &mut tree)?;
+                String::new()
+            }
+        },
     };
     check_pinned(source, pinned, &revision)?;
     let path = folder_in(&tree, &source.path)?;
-    Ok(Fetched { tree, revision, path, notes })
+    Ok(Fetched { tree, revision, path, notes, packages })
 }
 
 /// Refuses what is not the pinned revision. Of commits and digests the servers have no choice; archives and packages

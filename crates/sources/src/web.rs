@@ -207,9 +207,13 @@ impl Web {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let most = ByteCount::bytes(self.left.get());
         let usual = NetworkLimits::default();
+        // What is published was bounded before it was packed.
+        let body = ByteCount::from(request.body.len());
         let limits = NetworkLimits {
             received: ByteCount::bytes(self.left.get().saturating_add(1 << 20)),
             response_body: most,
+            request_body: body.max(usual.request_body),
+            sent: ByteCount::bytes(body.as_u64().saturating_add(1 << 20)).max(usual.sent),
             first_byte_timeout: usual.first_byte_timeout.min(left),
             request_timeout: left,
             ..usual

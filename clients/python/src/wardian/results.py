@@ -107,6 +107,8 @@ class DescribedSkill:
     scripts: list[DescribedScript]
     """What `script` of `execute_skill` can name, with `detail="full"`."""
     scripts_total: int | None
+    signer: str | None
+    """The trusted key that has signed the skill, with `detail="full"`."""
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -119,6 +121,7 @@ class DescribedSkill:
             input_schema=_wire.object_or_none(skill, "input_schema"),
             scripts=[DescribedScript.read(one) for one in _wire.objects(skill, "scripts")],
             scripts_total=_wire.integer_or_none(skill, "scripts_total"),
+            signer=_wire.text_or_none(skill, "signer"),
             raw=raw,
         )
 

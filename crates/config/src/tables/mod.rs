@@ -9,4 +9,5 @@ pub(crate) mod telemetry;
 pub(crate) mod tenant_skills;
 pub(crate) mod tenants;
 pub(crate) mod tools;
+pub(crate) mod trusted_keys;
 pub(crate) mod workers;

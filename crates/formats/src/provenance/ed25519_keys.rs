@@ -61,7 +61,16 @@ impl PublicKey {
         let wanted = "it must be a PEM file with one `PUBLIC KEY`";
         let der = der_in(pem, "PUBLIC KEY", wanted)?;
         let key = der.strip_prefix(&PUBLIC_PREFIX).filter(|key| key.len() == 32);
-        let key = key.and_then(<[u8]>::first_chunk::<32>);
+        Self::of_bytes(key.unwrap_or_default())
+    }
+
+    /// The key of these 32 bytes.
+    ///
+    /// # Errors
+    ///
+    /// They are more or fewer, or every signature would be valid for the key.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self, ProvenanceError> {
+        let key = bytes.first_chunk::<32>().filter(|_| bytes.len() == 32);
         let key = key.ok_or(ProvenanceError::Key("it is not an Ed25519 public key"))?;
         if has_small_order(key) {
             let text = "every signature is valid for it: it was crafted to deceive, so ask for \
@@ -69,6 +78,12 @@ impl PublicKey {
             return Err(ProvenanceError::Key(text));
         }
         Ok(Self(key.to_vec()))
+    }
+
+    /// The 32 bytes of the key.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 
     /// Names the key: SHA-256 of its DER.
@@ -83,7 +98,11 @@ impl PublicKey {
 }
 
 /// The bytes in the only block of a PEM file.
-fn der_in(pem: &str, label: &str, wanted: &'static str) -> Result<Vec<u8>, ProvenanceError> {
+pub(in crate::provenance) fn der_in(
+    pem: &str,
+    label: &str,
+    wanted: &'static str,
+) -> Result<Vec<u8>, ProvenanceError> {
     let (first, last) = (format!("-----BEGIN {label}-----"), format!("-----END {label}-----"));
     let block = pem.trim().strip_prefix(&first).and_then(|rest| rest.strip_suffix(&last));
     let letters: Option<Zeroizing<String>> = block.map(|block| {

@@ -14,6 +14,7 @@ mod fault;
 pub mod network;
 pub mod session;
 mod signed_document;
+pub mod skill_signature;
 pub mod tar;
 mod text;
 mod unrepeatable;

@@ -14,10 +14,10 @@ use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
 /// The type of the signed bytes.
-const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
+pub(in crate::provenance) const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
 /// The type of the statement.
-const STATEMENT: &str = "https://in-toto.io/Statement/v1";
+pub(in crate::provenance) const STATEMENT: &str = "https://in-toto.io/Statement/v1";
 
 /// The type of the predicate.
 const PREDICATE: &str = "urn:wardian:run-record:1";
@@ -39,47 +39,47 @@ pub struct SignedDocument {
 }
 
 /// An envelope, as it is written.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Envelope {
-    payload: String,
+pub(in crate::provenance) struct Envelope {
+    pub(in crate::provenance) payload: String,
     #[serde(rename = "payloadType")]
-    payload_type: String,
-    signatures: Vec<EnvelopeSignature>,
+    pub(in crate::provenance) payload_type: String,
+    pub(in crate::provenance) signatures: Vec<EnvelopeSignature>,
 }
 
 /// A signature in an envelope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct EnvelopeSignature {
-    keyid: String,
-    sig: String,
+pub(in crate::provenance) struct EnvelopeSignature {
+    pub(in crate::provenance) keyid: String,
+    pub(in crate::provenance) sig: String,
 }
 
-/// A statement about a document.
+/// A statement about a document, or a skill.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Statement<P> {
+pub(in crate::provenance) struct Statement<P> {
     #[serde(rename = "_type")]
-    statement_type: String,
-    subject: Vec<Subject>,
+    pub(in crate::provenance) statement_type: String,
+    pub(in crate::provenance) subject: Vec<Subject>,
     #[serde(rename = "predicateType")]
-    predicate_type: String,
-    predicate: P,
+    pub(in crate::provenance) predicate_type: String,
+    pub(in crate::provenance) predicate: P,
 }
 
-/// What a statement is about: the document, by the digest of its canonical form.
+/// What a statement is about: a document, by the digest of its canonical form, or the package of a skill.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Subject {
-    name: String,
-    digest: SubjectDigest,
+pub(in crate::provenance) struct Subject {
+    pub(in crate::provenance) name: String,
+    pub(in crate::provenance) digest: SubjectDigest,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct SubjectDigest {
-    sha256: Digest,
+pub(in crate::provenance) struct SubjectDigest {
+    pub(in crate::provenance) sha256: Digest,
 }
 
 /// The members that tell what a statement is.
@@ -217,7 +217,7 @@ impl SignedDocument {
 }
 
 /// The bytes that a signature covers: DSSE's pre-authentication encoding.
-fn covered(statement: &[u8]) -> Vec<u8> {
+pub(in crate::provenance) fn covered(statement: &[u8]) -> Vec<u8> {
     let head = format!("DSSEv1 {} {PAYLOAD_TYPE} {} ", PAYLOAD_TYPE.len(), statement.len());
     [head.as_bytes(), statement].concat()
 }

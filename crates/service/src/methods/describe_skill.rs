@@ -43,6 +43,7 @@ impl Discovery {
             DescribeDetail::Full => described_scripts(&snapshot),
             DescribeDetail::Manifest | DescribeDetail::Summary => (Vec::new(), None),
         };
+        let signer = snapshot.signer().filter(|_| params.detail == DescribeDetail::Full);
         Ok(DescribeSkillResult {
             skill: DescribedSkill {
                 manifest: manifest.to_owned(),
@@ -54,6 +55,7 @@ impl Discovery {
                 input_schema: schema,
                 scripts,
                 scripts_total,
+                signer: signer.map(|signer| signer.key.clone()),
             },
         })
     }

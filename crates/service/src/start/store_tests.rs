@@ -46,6 +46,7 @@ fn place(blobs: impl FnOnce(BlobStoreConfig) -> Blobs) -> Place {
     let usual = BlobStoreConfig::at(folder.path().join("blobs"));
     let blobs = blobs(BlobStoreConfig { tenant_bytes: ByteCount::mebibytes(1), ..usual });
     let config = RegistryConfig {
+        trust: Arc::default(),
         roots: Vec::new(),
         tenants: TenantFolders::default(),
         published: None,

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::registry::cursor::CursorKey;
 use crate::registry::folders::scan::{MAX_FOLDERS, RootBounds};
+use crate::registry::folders::trust::SkillTrust;
 use crate::registry::index::MAX_SHARED;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::units::ByteCount;
@@ -23,6 +25,8 @@ pub struct RegistryConfig {
     /// True if [`Registry::follow`](crate::registry::Registry::follow) will be called. Folders are
     /// then watched from their first look on, so that no change after it is missed.
     pub is_followed: bool,
+    /// The keys that are trusted to sign skills.
+    pub trust: Arc<SkillTrust>,
     /// The key that seals cursors.
     pub cursor_key: CursorKey,
 }

@@ -1,6 +1,6 @@
 //! The registry of skills, and the thread that follows their changes.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use crate::registry::folders::snapshot::{Snapshot, of_built_in};
 use crate::registry::follow::Follower;
 use crate::registry::follower_link::FollowerLink;
 use crate::registry::index::Index;
+use crate::registry::publishing::roots_in;
 use crate::registry::view::SkillView;
 use wardian_vocabulary::ids::TenantId;
 
@@ -30,6 +31,8 @@ pub struct Registry {
     stop: Mutex<Option<Arc<OwnedFd>>>,
     /// The folders of tenants as they are configured.
     configured: Mutex<TenantFolders>,
+    /// The tenants whose folder of published skills is among the roots.
+    publishing: Mutex<BTreeSet<TenantId>>,
 }
 
 impl Registry {
@@ -41,6 +44,9 @@ impl Registry {
     /// an error: see [`Index::rejected`].
     pub fn open(config: RegistryConfig, built_in: &[BuiltIn]) -> Result<Self, RegistryError> {
         let configured = Mutex::new(config.tenants.clone());
+        // One that cannot be listed is logged where its skills are read.
+        let publishing = config.published.as_deref().map(roots_in).and_then(Result::ok);
+        let publishing = Mutex::new(publishing.unwrap_or_default().into_keys().collect());
         let built_in = built_in.iter().map(built_in_snapshot).collect::<Result<Vec<_>, _>>()?;
         let disk = RootsOnDisk::open(config, built_in)?;
         let current = disk.published();
@@ -53,7 +59,8 @@ impl Registry {
             is_walk_wanted: AtomicBool::new(false),
             wanted: Mutex::new(None),
         });
-        Ok(Self { shared, disk: Mutex::new(Some(disk)), stop: Mutex::new(None), configured })
+        let (disk, stop) = (Mutex::new(Some(disk)), Mutex::new(None));
+        Ok(Self { shared, disk, stop, configured, publishing })
     }
 
     /// Starts the thread that follows changes. It ends with the registry.
@@ -91,7 +98,9 @@ impl Registry {
     /// Looks for published skills of tenants that had none so far, and for changes of the others. The
     /// thread that follows changes does so within seconds.
     pub fn look_for_published(&self, tenant: &TenantId) {
-        if self.shared.current.read().tenants.contains_key(tenant) {
+        // A tenant with folders of its own is known before it publishes anything.
+        let is_known = !self.publishing.lock().insert(tenant.clone());
+        if is_known && self.shared.current.read().tenants.contains_key(tenant) {
             self.walk_soon();
         } else {
             let configured = self.configured.lock().clone();

@@ -254,6 +254,9 @@ pub struct RecordedSkill {
     pub version: SkillVersion,
     /// The digest of its files.
     pub digest: Digest,
+    /// The trusted key that has signed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 /// Content that is known by its digest.

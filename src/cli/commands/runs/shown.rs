@@ -118,7 +118,9 @@ fn content(content: &RecordedContent) -> String {
 }
 
 fn skill(skill: &RecordedSkill) -> String {
-    format!("{}@{} {}", skill.name, skill.version, first_digits(&skill.digest))
+    let signer = skill.signer.as_ref().map(|signer| format!(", signed by {signer}"));
+    let digest = first_digits(&skill.digest);
+    format!("{}@{} {digest}{}", skill.name, skill.version, signer.unwrap_or_default())
 }
 
 fn arguments(record: &RunRecord) -> String {

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 use crate::cli::commands::skills::evals::args::{EVAL, EvalArgs};
+use crate::cli::commands::skills::packages::args::{
+    PUBLISH, PublishArgs, SIGN, SignArgs, VERIFY, VerifySkillsArgs,
+};
 use crate::cli::commands::skills::sources::args::{
     ADD, AddArgs, OUTDATED, OutdatedArgs, REMOVE, RemoveArgs, UPDATE, UpdateArgs,
 };
@@ -89,18 +92,15 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Publish a skill on a running server, for the tenant of the key.
-    #[command(after_help = examples::PUBLISH)]
-    Publish {
-        /// Skill folder.
-        #[arg(value_name = "FOLDER")]
-        folder: PathBuf,
-        /// Print the server's answer as JSON.
-        #[arg(long)]
-        json: bool,
-        #[command(flatten)]
-        at: ServerOption,
-    },
+    /// Publish a skill in a registry, in a folder of packages, or on a running server.
+    #[command(after_help = PUBLISH)]
+    Publish(Box<PublishArgs>),
+    /// Sign a skill in its folder.
+    #[command(after_help = SIGN)]
+    Sign(SignArgs),
+    /// Show which trusted keys have signed the skills.
+    #[command(after_help = VERIFY)]
+    Verify(VerifySkillsArgs),
     /// Remove a published version from a running server.
     #[command(after_help = examples::UNPUBLISH)]
     Unpublish {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::assembly::is_bundled;
+use crate::assembly::{is_bundled, open_trust};
 use crate::cli::commands::skill_cases::case_file::check_tests;
 use crate::cli::commands::skills::args::DeniedLevel;
 use crate::cli::commands::skills::check_python::{Looked, check_python};
@@ -14,7 +14,7 @@ use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
 use wardian_config::Config;
 use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
-use wardian_skills::registry::{FolderCheck, check_folder};
+use wardian_skills::registry::{FolderCheck, check_signed_folder};
 use wardian_skills::scan::{SkillScan, findings_of_folder};
 use wardian_stores::secrets::Secrets;
 
@@ -24,6 +24,9 @@ struct Finding<'a> {
     folder: &'a str,
     /// Name and version, if there are no errors.
     skill: Option<String>,
+    /// The trusted key that has signed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer: Option<&'a str>,
     /// The reason why the Python was not checked; `None` if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     python_not_checked: Option<&'a str>,
@@ -42,10 +45,12 @@ pub(crate) fn check_skills(
     deny: Option<DeniedLevel>,
     as_json: bool,
 ) -> Result<Exit, Failed> {
+    let trust = open_trust(&config)?;
     let (mut names, mut checks, mut scans) = (Vec::new(), Vec::new(), Vec::new());
     for folder in folders {
         let place = whole(folder)?;
-        let mut check = check_folder(&place).map_err(|e| Failed::named(folder.display(), &e))?;
+        let mut check =
+            check_signed_folder(&place, &trust).map_err(|e| Failed::named(folder.display(), &e))?;
         scans.push(findings_of_folder(&place).map_err(|e| Failed::named(folder.display(), &e))?);
         check.diagnostics.extend(bundled_name(&check));
         let tests = check.snapshot.as_deref().map(check_tests);
@@ -65,6 +70,7 @@ pub(crate) fn check_skills(
         let findings = each.map(|((folder, check), scan)| Finding {
             folder,
             skill: name_of(check),
+            signer: signer_of(check),
             python_not_checked: not_checked,
             secrets_missing: missing_secrets(check, &secrets),
             diagnostics: &check.diagnostics,
@@ -124,6 +130,11 @@ fn name_of(check: &FolderCheck) -> Option<String> {
     Some(format!("{}@{}", skill.name(), skill.version()))
 }
 
+/// The trusted key that has signed the skill.
+fn signer_of(check: &FolderCheck) -> Option<&str> {
+    check.snapshot.as_ref()?.signer().map(|signer| signer.key.as_str())
+}
+
 fn report(folder: &str, check: &FolderCheck) {
     for report in check.reports() {
         print_error(&format!("{report:?}\n"));
@@ -131,7 +142,11 @@ fn report(folder: &str, check: &FolderCheck) {
     let errors = check.diagnostics.iter().filter(|finding| finding.is_error()).count();
     let warnings = counted(check.diagnostics.len().saturating_sub(errors), "warning");
     match name_of(check) {
-        Some(skill) => print_line(&format!("{folder}: `{skill}` is valid ({warnings})")),
+        Some(skill) => {
+            let signer = signer_of(check).map(|key| format!(", signed by {key}"));
+            let signer = signer.unwrap_or_default();
+            print_line(&format!("{folder}: `{skill}` is valid ({warnings}){signer}"));
+        }
         None => note(&format!("{folder}: {}, {warnings}", counted(errors, "error"))),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::{
-    check_skills, deps, evals, list_skills, publish, skills_lock, sources,
+    check_skills, deps, evals, list_skills, packages, publish, skills_lock, sources,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -32,9 +32,15 @@ pub(crate) fn execute_skills(
         SkillsCommand::Show { skill, file, tenant, json } => {
             list_skills::show(&config, &skill, file.as_deref(), tenant.as_deref(), json)
         }
-        SkillsCommand::Publish { folder, json, at } => {
-            publish::publish(&folder, &at, surroundings.api_key(), json)
-        }
+        SkillsCommand::Publish(args) => match &args.target {
+            Some(target) => {
+                let token = surroundings.source_token();
+                packages::publish_package(&config, &args, target, token)
+            }
+            None => publish::publish(&args, surroundings.api_key()),
+        },
+        SkillsCommand::Sign(args) => packages::sign_skill(&args),
+        SkillsCommand::Verify(args) => packages::verify_skills(&config, &args),
         SkillsCommand::Unpublish { skill, at } => {
             publish::unpublish(&skill, &at, surroundings.api_key())
         }

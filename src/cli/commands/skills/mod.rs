@@ -8,6 +8,7 @@ pub(crate) mod evals;
 pub(crate) mod execute;
 pub(crate) mod list_skills;
 pub(crate) mod new_skill;
+pub(crate) mod packages;
 pub(crate) mod publish;
 pub(crate) mod scan_report;
 pub(crate) mod skills_lock;

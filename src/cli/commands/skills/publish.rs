@@ -7,11 +7,16 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 use crate::cli::commands::blobs::{Remote, put_file, remote_of};
+use crate::cli::commands::skills::packages::args::PublishArgs;
+use crate::cli::commands::skills::packages::{ensure_no_secrets, signed_with};
+use crate::cli::commands::verify::private_key;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::server_option::ServerOption;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
+use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillSignatures};
 use wardian_skills::registry::check_folder;
+use wardian_skills::registry::folders::snapshot::Snapshot;
 use wardian_skills::registry::publishing::pack;
 use wardian_vocabulary::ids::{SkillName, SkillVersion};
 
@@ -32,20 +37,17 @@ struct Published {
 fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
     remote_of(at, api_key)?.ok_or_else(|| {
         Failed::usage(
-            "a skill is published on a running server: give its address with `--server`. On this \
-             machine, put its folder into one of `skills.roots`",
+            "name where the skill goes: a registry (`oci://HOST/NAME`), a folder of packages, or a \
+             running server with `--server`. On this machine, put its folder into one of \
+             `skills.roots`",
         )
     })
 }
 
 /// Checks a skill's folder, and publishes it.
-pub(crate) fn publish(
-    folder: &Path,
-    at: &ServerOption,
-    api_key: Option<&str>,
-    as_json: bool,
-) -> Result<Exit, Failed> {
-    let server = server(at, api_key)?;
+pub(crate) fn publish(args: &PublishArgs, api_key: Option<&str>) -> Result<Exit, Failed> {
+    let (folder, as_json) = (args.folder.as_path(), args.json);
+    let server = server(&args.at, api_key)?;
     let whole = std::path::absolute(folder).map_err(|e| Failed::named(folder.display(), &e))?;
     let check = check_folder(&whole).map_err(|e| Failed::named(folder.display(), &e))?;
     let errors = check.diagnostics.iter().filter(|one| one.is_error()).count();
@@ -54,12 +56,15 @@ pub(crate) fn publish(
         note(&format!("{}: nothing was sent", folder.display()));
         return Ok(Exit::GuestFailed);
     };
+    ensure_no_secrets(skill, &args.allow)?;
+    let signatures = signatures_for(skill, &whole, args.sign.as_deref())?;
     let mut package = NamedTempFile::new().map_err(|e| Failed::at("create a package", &e))?;
     let files = skill.files().iter().map(|file| {
         let content = skill.read_file(&file.path).map_err(|e| Failed::at("read the skill", &e))?;
         Ok((file.path.as_str(), content))
     });
-    let files = files.collect::<Result<Vec<_>, Failed>>()?;
+    let mut files = files.collect::<Result<Vec<_>, Failed>>()?;
+    files.extend(signatures.as_ref().map(|text| (SIGNATURES_FILE, text.as_slice())));
     pack(&files, &mut package)
         .and_then(|()| package.flush())
         .map_err(|fault| Failed::at("create a package", &fault))?;
@@ -78,6 +83,27 @@ pub(crate) fn publish(
     };
     print_line(&shown(&format!("`{}@{}#{}` {state}", done.name, done.version, done.digest)));
     Ok(Exit::Done)
+}
+
+/// The signatures that go with a skill: those in its folder, and one of the key that the user names.
+fn signatures_for(
+    skill: &Snapshot,
+    folder: &Path,
+    key: Option<&Path>,
+) -> Result<Option<Vec<u8>>, Failed> {
+    if let Some(key) = key {
+        let signatures = signed_with(skill, folder, &private_key(key)?)?;
+        return Ok(Some(signatures.text()?.into_bytes()));
+    }
+    let path = folder.join(SIGNATURES_FILE);
+    match std::fs::read(&path) {
+        Ok(text) => match SkillSignatures::read(&text) {
+            Ok(_) => Ok(Some(text)),
+            Err(fault) => Err(Failed::named(path.display(), &fault)),
+        },
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(Failed::named(path.display(), &fault)),
+    }
 }
 
 /// Removes a version that was published.

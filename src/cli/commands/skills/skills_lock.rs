@@ -50,6 +50,9 @@ pub(super) struct LockedSkill {
     pub(super) name: SkillName,
     pub(super) version: SkillVersion,
     pub(super) digest: Digest,
+    /// The trusted key that has signed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) signer: Option<String>,
     /// Where `wardian skills add` got it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) origin: Option<LockedOrigin>,
@@ -203,6 +206,7 @@ fn skills_of(index: &Index) -> Vec<LockedSkill> {
         name: skill.name().clone(),
         version: skill.version().clone(),
         digest: skill.digest(),
+        signer: skill.signer().map(|signer| signer.key.clone()),
         origin: None,
     });
     locked.collect()
@@ -322,6 +326,7 @@ mod tests {
             name: name.clone(),
             version: SkillVersion::parse("1.0.0").unwrap(),
             digest: Digest::of(b""),
+            signer: None,
             origin: None,
         };
         let (at, made) = (&path, &entry);

@@ -127,6 +127,9 @@ pub struct DescribedSkill {
     /// The number of all scripts, if not all are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scripts_total: Option<u64>,
+    /// The trusted key that has signed the skill; only with `detail: "full"`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signer: Option<String>,
 }
 
 /// Most scripts that a description lists.
@@ -207,6 +210,7 @@ mod tests {
             input_schema: None,
             scripts: Vec::new(),
             scripts_total: None,
+            signer: None,
         };
         assert_eq!(
             serde_json::to_string(&DescribeSkillResult { skill }).unwrap(),

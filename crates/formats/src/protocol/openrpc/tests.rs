@@ -306,6 +306,7 @@ fn discovery_samples() -> Vec<(&'static str, bool, Value)> {
         input_schema: is_full.then(raw),
         scripts: is_full.then(|| script(None)).into_iter().collect(),
         scripts_total: is_full.then_some(2),
+        signer: is_full.then(|| "ed25519:k".to_owned()),
     };
     vec![
         ("ListedSkill", true, sample(full(ListedKind::Action))),

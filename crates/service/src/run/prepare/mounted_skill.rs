@@ -14,6 +14,7 @@ use crate::run::prepare::compiled::CompiledSkill;
 use wardian_dispatch::SkillContent;
 use wardian_formats::job::SkillMount;
 use wardian_formats::job::attachment::Owner;
+use wardian_formats::provenance::skill_signature::SkillSigner;
 use wardian_images::PackageSet;
 use wardian_skills::packages::SkillNeeds;
 use wardian_skills::registry::SeenSkill;
@@ -34,6 +35,8 @@ pub(crate) struct MountedSkill {
     pub bytecode: Option<Arc<SkillContent>>,
     /// The bytecode that all runs of its owner share.
     pub compiled: Arc<CompiledSkill>,
+    /// The trusted key that has signed it.
+    pub signer: Option<Arc<SkillSigner>>,
 }
 
 /// The mounts of skills, and what workers need for them.
@@ -106,7 +109,8 @@ impl Contents {
         let Prepared { content, packages, needs, compiled } =
             prepared.map_err(ServiceError::Interrupted)?.clone();
         let mount = snapshot.mount();
-        Ok(MountedSkill { mount, content, packages, needs, bytecode: None, compiled })
+        let signer = snapshot.signer().cloned();
+        Ok(MountedSkill { mount, content, packages, needs, bytecode: None, compiled, signer })
     }
 
     /// The place of a skill among the contents of its owner, made if there is none.

@@ -12,15 +12,16 @@ use serde_json::value::RawValue;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::run::access::network::GuestNetwork;
+use crate::run::prepare::mounted_skill::MountedSkill;
 use crate::run::prepare::plan::Planned;
 use crate::run::record::kept_content::{DraftContent, covered, title_of_program};
 use crate::run::result::output::head;
 use crate::runs::active::ActivePlace;
 use crate::sessions::asking::open_run::OpenRun;
 use wardian_dispatch::{FinishedRun, Job};
+use wardian_formats::job::Program;
 use wardian_formats::job::host::RequestKind;
 use wardian_formats::job::outcome::{LogChunk, Logs};
-use wardian_formats::job::{Program, SkillMount};
 use wardian_formats::protocol::error_codes::WireError;
 use wardian_formats::protocol::methods::execution::{RunError, RunResult};
 use wardian_stores::records::{
@@ -439,8 +440,7 @@ fn kept_title(recorder: &Recorder, plan: &Planned) -> Option<String> {
 
 /// The mounted skills, as far as records list them, and the one that is executed.
 fn recorded_skills(plan: &Planned) -> (Vec<RecordedSkill>, Option<RecordedSkill>) {
-    let mounted: Vec<_> =
-        plan.skills.iter().take(MAX_LISTED).map(|skill| recorded(&skill.mount)).collect();
+    let mounted: Vec<_> = plan.skills.iter().take(MAX_LISTED).map(recorded).collect();
     let skill = match &plan.program {
         Program::Skill { name, .. } => mounted.iter().find(|skill| skill.name == *name).cloned(),
         Program::Code { .. } => None,
@@ -448,9 +448,11 @@ fn recorded_skills(plan: &Planned) -> (Vec<RecordedSkill>, Option<RecordedSkill>
     (mounted, skill)
 }
 
-fn recorded(mount: &SkillMount) -> RecordedSkill {
+fn recorded(skill: &MountedSkill) -> RecordedSkill {
+    let mount = &skill.mount;
     let (name, version) = (mount.name.clone(), mount.version.clone());
-    RecordedSkill { name, version, digest: mount.digest }
+    let signer = skill.signer.as_ref().map(|signer| signer.key.clone());
+    RecordedSkill { name, version, digest: mount.digest, signer }
 }
 
 fn microseconds(time: Duration) -> u64 {

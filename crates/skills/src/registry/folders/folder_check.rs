@@ -7,6 +7,7 @@ use crate::registry::RegistryError;
 use crate::registry::error::AtPath;
 use crate::registry::folders::handle::Dir;
 use crate::registry::folders::snapshot::{Snapshot, read_folder};
+use crate::registry::folders::trust::SkillTrust;
 use wardian_formats::skill::diagnostic::Diagnostic;
 
 /// The result of checking one folder.
@@ -36,17 +37,26 @@ impl FolderCheck {
     }
 }
 
-/// Reads and checks the skill in the folder at `path`, as the registry would.
+/// Reads and checks the skill in the folder at `path`, as a registry would that needs no signatures.
 ///
 /// # Errors
 ///
 /// The folder cannot be opened.
 pub fn check_folder(path: &Path) -> Result<FolderCheck, RegistryError> {
+    check_signed_folder(path, &SkillTrust::default())
+}
+
+/// Reads and checks the skill in the folder at `path`, as the registry would that trusts these keys.
+///
+/// # Errors
+///
+/// The folder cannot be opened.
+pub fn check_signed_folder(path: &Path, trust: &SkillTrust) -> Result<FolderCheck, RegistryError> {
     let at_path = |cause| RegistryError::Root(AtPath { path: path.to_owned(), cause });
     let folder = Dir::open_path(path).map_err(at_path)?;
     let absolute = std::path::absolute(path).map_err(at_path)?;
     let name = absolute.file_name().unwrap_or_default().to_string_lossy();
-    let reading = read_folder(&name, &folder, &mut |_| ());
+    let reading = read_folder(&name, &folder, &mut |_| (), trust);
     Ok(FolderCheck {
         diagnostics: reading.diagnostics,
         snapshot: reading.snapshot,

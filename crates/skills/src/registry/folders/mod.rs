@@ -6,4 +6,5 @@ pub(crate) mod notices;
 pub mod roots;
 pub mod scan;
 pub mod snapshot;
+pub mod trust;
 pub mod walk;

@@ -15,6 +15,7 @@ use crate::registry::error::RegistryError;
 use crate::registry::folders::notices::Notices;
 use crate::registry::folders::scan::{RootBounds, SkillRoot, Watcher};
 use crate::registry::folders::snapshot::Snapshot;
+use crate::registry::folders::trust::SkillTrust;
 use crate::registry::follower_link::{FollowerLink, PublishedIndexes};
 use crate::registry::index::{Index, MAX_SHARED};
 use crate::registry::publishing::roots_in;
@@ -42,6 +43,7 @@ pub struct RootsOnDisk {
     /// True if the tenants changed since the last publication.
     has_other_tenants: bool,
     key: CursorKey,
+    trust: Arc<SkillTrust>,
     pub(crate) watching: Watching,
     /// The kernel's notices of changes since the first reading, if wanted and available.
     pub(crate) notices: Option<Notices>,
@@ -66,7 +68,8 @@ impl RootsOnDisk {
         let watcher = notices.as_ref().map(|notices| Watcher { notices, left: &left });
         let mut roots = Vec::with_capacity(config.roots.len());
         for path in config.roots {
-            let mut root = SkillRoot::new(path.clone(), watching.bounds());
+            let mut root =
+                SkillRoot::new(path.clone(), watching.bounds(), Arc::clone(&config.trust));
             root.refresh(watcher).map_err(|cause| RegistryError::Root(AtPath { path, cause }))?;
             roots.push(root);
         }
@@ -74,7 +77,7 @@ impl RootsOnDisk {
         let bounds = configured.bounds();
         let (paths, tenants) = numbered(&tenants, shared);
         for (path, tenant) in paths {
-            let mut root = SkillRoot::new(path.clone(), bounds);
+            let mut root = SkillRoot::new(path.clone(), bounds, Arc::clone(&config.trust));
             root.refresh(watcher).map_err(|cause| {
                 let cause = AtPath { path, cause };
                 RegistryError::TenantRoot { tenant, cause }
@@ -93,6 +96,7 @@ impl RootsOnDisk {
             changed: BTreeSet::new(),
             has_other_tenants: false,
             key,
+            trust: config.trust,
             watching,
             notices,
             retired,
@@ -116,7 +120,7 @@ impl RootsOnDisk {
             let (root, is_unreadable) = match known.remove(&(path.clone(), bounds)) {
                 Some(root) => (root, false),
                 None => {
-                    let mut root = SkillRoot::new(path, bounds);
+                    let mut root = SkillRoot::new(path, bounds, Arc::clone(&self.trust));
                     let read = root.refresh(watcher);
                     if let Err(cause) = &read {
                         error!(

@@ -22,6 +22,7 @@ use rustix::fs::FileType;
 use crate::registry::folders::handle::{Dir, Seen};
 use crate::registry::folders::notices::{Notices, WatchId, is_remote};
 use crate::registry::folders::snapshot::{RECENT, Reading, Snapshot, now, read_folder};
+use crate::registry::folders::trust::SkillTrust;
 use crate::registry::folders::walk::{Trouble, special_kind, walk};
 use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
 use wardian_formats::skill::path::is_left_out;
@@ -42,6 +43,7 @@ const MAX_WATCHES: usize = 64;
 pub struct SkillRoot {
     path: PathBuf,
     bounds: RootBounds,
+    trust: Arc<SkillTrust>,
     pub(crate) folders: BTreeMap<Arc<OsStr>, SkillFolder>,
     /// Bytes of the skills of `folders`.
     taken: u64,
@@ -92,6 +94,7 @@ pub struct OpenRoot {
     handle: Dir,
     pub(crate) place: FolderId,
     pub(crate) is_remote: bool,
+    trust: Arc<SkillTrust>,
 }
 
 impl OpenRoot {
@@ -113,9 +116,9 @@ pub struct Watcher<'w> {
 }
 
 impl SkillRoot {
-    pub(crate) const fn new(path: PathBuf, bounds: RootBounds) -> Self {
+    pub(crate) const fn new(path: PathBuf, bounds: RootBounds, trust: Arc<SkillTrust>) -> Self {
         let folders = BTreeMap::new();
-        Self { path, bounds, folders, taken: 0, left_out: 0, place: None, watch: None }
+        Self { path, bounds, trust, folders, taken: 0, left_out: 0, place: None, watch: None }
     }
 
     /// The watches of the root and of its folders.
@@ -137,7 +140,8 @@ impl SkillRoot {
         let handle = Dir::open_path(&self.path)?;
         let seen = handle.see()?;
         let is_remote = is_remote(&handle);
-        Ok(OpenRoot { handle, place: (seen.dev(), seen.ino()), is_remote })
+        let trust = Arc::clone(&self.trust);
+        Ok(OpenRoot { handle, place: (seen.dev(), seen.ino()), is_remote, trust })
     }
 
     /// True if the path led to another folder when it was last listed.
@@ -351,10 +355,11 @@ fn look(
                 known.looked = started;
                 (known, false)
             } else {
-                judge(read_folder(&shown, &folder, &mut enter), Some(known), started)
+                let reading = read_folder(&shown, &folder, &mut enter, &root.trust);
+                judge(reading, Some(known), started)
             }
         }
-        known => judge(read_folder(&shown, &folder, &mut enter), known, started),
+        known => judge(read_folder(&shown, &folder, &mut enter, &root.trust), known, started),
     };
     found.watches = watches;
     found.is_watched = is_watched;
@@ -410,14 +415,17 @@ fn judge(reading: Reading, known: Option<SkillFolder>, looked: Instant) -> (Skil
     let unsettled = if is_interrupted { next_try(known.as_ref()) } else { 1 };
     let before = known.as_ref().and_then(|known| known.snapshot.clone());
     let snapshot = match (snapshot, before) {
-        (Some(new), Some(old)) if new.digest() == old.digest() => Some(old),
+        (Some(new), Some(old)) if is_same(&new, &old) => Some(old),
         (Some(new), _) => Some(new),
         (None, old) => old.filter(|_| !is_settled),
     };
-    let digest = |snapshot: Option<&Arc<Snapshot>>| snapshot.map(|snapshot| snapshot.digest());
     let has_changed = known.is_none_or(|known| {
-        digest(known.snapshot.as_ref()) != digest(snapshot.as_ref())
-            || known.diagnostics != diagnostics
+        let is_same = match (&known.snapshot, &snapshot) {
+            (Some(one), Some(other)) => is_same(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        !is_same || known.diagnostics != diagnostics
     });
     let folder = SkillFolder {
         fingerprint: Some(fingerprint),
@@ -432,6 +440,11 @@ fn judge(reading: Reading, known: Option<SkillFolder>, looked: Instant) -> (Skil
         unfit: None,
     };
     (folder, has_changed)
+}
+
+/// True for the same files, with the same trusted signature.
+fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
+    one.digest() == other.digest() && one.signer() == other.signer()
 }
 
 fn next_try(known: Option<&SkillFolder>) -> u32 {

@@ -9,9 +9,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::registry::RegistryError;
 use crate::registry::folders::handle::Dir;
+use crate::registry::folders::trust::{FoundSignatures, SkillTrust};
 use crate::registry::folders::walk::{Enter, Survey, Trouble, walk};
 use wardian_formats::job::attachment::PackedFile;
 use wardian_formats::job::{Entrypoint, SkillMount};
+use wardian_formats::provenance::skill_signature::{SignatureFault, SkillClaim, SkillSigner};
 use wardian_formats::skill::diagnostic::{Diagnostic, Severity};
 use wardian_formats::skill::document::Document;
 use wardian_formats::skill::manifest::Manifest;
@@ -36,6 +38,7 @@ pub struct Snapshot {
     files: Vec<PackedFile>,
     pack: Arc<[u8]>,
     warnings: Vec<Diagnostic>,
+    signer: Result<Arc<SkillSigner>, SignatureFault>,
 }
 
 impl Snapshot {
@@ -43,6 +46,28 @@ impl Snapshot {
     #[must_use]
     pub const fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// The trusted key that vouches for these files; `None` if they are not signed by one.
+    #[must_use]
+    pub fn signer(&self) -> Option<&Arc<SkillSigner>> {
+        self.signer.as_ref().ok()
+    }
+
+    /// The trusted key that vouches for these files.
+    ///
+    /// # Errors
+    ///
+    /// The reason why none does.
+    pub const fn signature(&self) -> Result<&Arc<SkillSigner>, &SignatureFault> {
+        self.signer.as_ref()
+    }
+
+    /// The claim that a signature of this skill makes.
+    #[must_use]
+    pub fn claim(&self) -> SkillClaim {
+        let (name, version) = (self.name().clone(), self.version().clone());
+        SkillClaim { digest: self.digest, name, version }
     }
 
     /// The skill's name.
@@ -195,11 +220,12 @@ pub struct Reading {
 /// systems are coarse.
 pub(crate) const RECENT: i64 = 2;
 
-/// Reads the skill in `folder`, whose name is `name`. Calls `enter` for each folder in it.
+/// Reads the skill in `folder`, whose name is `name`. Calls `enter` for each folder in it. `trust` decides whether its
+/// signatures are enough.
 ///
 /// INVARIANT(one-moment): a snapshot holds the content of the folder at one moment. A folder with a
 /// recent change is walked once more after the reading. If it differs, the reading is discarded.
-pub fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>) -> Reading {
+pub fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>, trust: &SkillTrust) -> Reading {
     let started = now();
     let mut pack = Contents::default();
     let mut survey = walk(folder, enter, &mut |found| {
@@ -216,6 +242,7 @@ pub fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>) -> Reading {
             }
         }
     });
+    let signatures = FoundSignatures::in_folder(folder);
     if survey.newest.saturating_add(RECENT) >= started {
         let after = walk(folder, &mut |_| (), &mut |_| Ok(()));
         if after.fingerprint != survey.fingerprint {
@@ -224,7 +251,7 @@ pub fn read_folder(name: &str, folder: &Dir, enter: &mut Enter<'_>) -> Reading {
             survey.problems.push(Diagnostic::about(Severity::Error, ".", problem));
         }
     }
-    pack.check(name, survey, SkillOrigin::Folder)
+    pack.check(name, survey, Some((trust, &signatures)))
 }
 
 /// Seconds since the Unix epoch, by the clock that file systems use.
@@ -243,7 +270,7 @@ pub(crate) fn of_built_in(name: &str, files: &[(&str, &[u8])]) -> Reading {
     let fingerprint = Digest::of(name.as_bytes());
     let (problems, newest) = (Vec::new(), i64::MIN);
     let survey = Survey { fingerprint, problems, is_interrupted: false, newest };
-    pack.check(name, survey, SkillOrigin::BuiltIn)
+    pack.check(name, survey, None)
 }
 
 #[derive(Default)]
@@ -257,7 +284,14 @@ impl Contents {
         ByteCount::from(self.bytes.len()).as_u64()
     }
 
-    fn check(mut self, name: &str, survey: Survey, origin: SkillOrigin) -> Reading {
+    /// Checks the skill. Without signatures and their trust it is one that is part of the program.
+    fn check(
+        mut self,
+        name: &str,
+        survey: Survey,
+        signed: Option<(&SkillTrust, &FoundSignatures)>,
+    ) -> Reading {
+        let origin = if signed.is_some() { SkillOrigin::Folder } else { SkillOrigin::BuiltIn };
         self.files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
         let found = self
             .files
@@ -275,13 +309,23 @@ impl Contents {
         // A file that could not be read must not be reported as missing too.
         let found = checked.diagnostics.into_iter();
         let found = found.filter(|one| is_complete || !one.code.ends_with("-missing"));
-        let diagnostics: Vec<_> = survey.problems.into_iter().chain(found).collect();
-        let skill = checked.skill.filter(|_| is_complete);
+        let mut diagnostics: Vec<_> = survey.problems.into_iter().chain(found).collect();
+        let mut skill = checked.skill.filter(|_| is_complete);
         let digest = digest(&files);
+        let mut signer = Err(SignatureFault::Unsigned);
+        if let Some((trust, signatures)) = signed
+            && let Some(Skill { manifest, .. }) = &skill
+        {
+            let (name, version) = (manifest.name.clone(), manifest.version.clone());
+            let (found, finding) = trust.judge(&SkillClaim { digest, name, version }, signatures);
+            signer = found;
+            skill = skill.filter(|_| !finding.as_ref().is_some_and(Diagnostic::is_error));
+            diagnostics.extend(finding);
+        }
         let snapshot = skill.map(|skill| {
             let warnings = diagnostics.clone();
             let (files, pack) = (self.files, Arc::from(self.bytes));
-            Arc::new(Snapshot { digest, skill, files, pack, warnings })
+            Arc::new(Snapshot { digest, skill, files, pack, warnings, signer })
         });
         let Survey { fingerprint, is_interrupted, newest, .. } = survey;
         Reading { snapshot, diagnostics, fingerprint, is_interrupted, newest, texts }

@@ -16,6 +16,7 @@ use rustix::fs::FileType;
 use sha2::{Digest as _, Sha256};
 
 use crate::registry::folders::handle::{Dir, Seen};
+use wardian_formats::provenance::skill_signature::SIGNATURES_FILE;
 use wardian_formats::skill::diagnostic::{Diagnostic, Problem, Severity};
 use wardian_formats::skill::path::{MAX_PATH, is_left_out};
 use wardian_vocabulary::ids::Digest;
@@ -183,6 +184,7 @@ impl Walk<'_, '_, '_> {
         names.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         for (name, kind) in names {
             if is_left_out(&name.to_string_lossy()) {
+                self.remember_signatures(folder, (prefix, name.as_os_str()));
                 continue;
             }
             let Some(name) = name.to_str() else {
@@ -265,6 +267,16 @@ impl Walk<'_, '_, '_> {
             return Err(Stop);
         }
         Ok(())
+    }
+
+    /// The signatures of a skill are no part of it, but whether it is served depends on them.
+    fn remember_signatures(&mut self, folder: &Dir, (prefix, name): (&str, &OsStr)) {
+        if prefix.is_empty()
+            && name == SIGNATURES_FILE
+            && let Ok(seen) = folder.see_entry(name)
+        {
+            self.remember(SIGNATURES_FILE, &seen);
+        }
     }
 
     fn remember(&mut self, path: &str, seen: &Seen) {

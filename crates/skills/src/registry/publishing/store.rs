@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::registry::folders::folder_check::check_folder;
+use crate::registry::folders::folder_check::check_signed_folder;
+use crate::registry::folders::trust::SkillTrust;
 use crate::registry::publishing::error::PublishError;
 use crate::registry::publishing::package::unpack;
 use wardian_formats::skill::diagnostic::Diagnostic;
@@ -51,18 +53,23 @@ pub struct PublishBounds {
 pub struct PublishedStore {
     folder: PathBuf,
     bounds: PublishBounds,
+    trust: Arc<SkillTrust>,
     /// One at a time: the quota and the versions are looked at before something is made.
     writing: Mutex<()>,
 }
 
 impl PublishedStore {
     /// The skills in `folder`, which is made when the first one is published. What a crash has left
-    /// unfinished is removed.
+    /// unfinished is removed. What `trust` refuses is not published.
     ///
     /// # Errors
     ///
     /// The folder cannot be read.
-    pub fn open(folder: PathBuf, bounds: PublishBounds) -> io::Result<Self> {
+    pub fn open(
+        folder: PathBuf,
+        bounds: PublishBounds,
+        trust: Arc<SkillTrust>,
+    ) -> io::Result<Self> {
         for tenant in roots_in(&folder)?.into_values() {
             for entry in fs::read_dir(&tenant)? {
                 let entry = entry?;
@@ -71,7 +78,7 @@ impl PublishedStore {
                 }
             }
         }
-        Ok(Self { folder, bounds, writing: Mutex::new(()) })
+        Ok(Self { folder, bounds, trust, writing: Mutex::new(()) })
     }
 
     /// Publishes a version: unpacks and checks the package, and makes it visible.
@@ -98,7 +105,7 @@ impl PublishedStore {
         let made = staging.path().join(&folder_name);
         fs::create_dir(&made)?;
         unpack(package, size, room, &made)?;
-        let (digest, warnings) = checked(&made, name, version)?;
+        let (digest, warnings) = checked(&made, (name, version), &self.trust)?;
         let noted = root.join(DIGESTS).join(&folder_name);
         let before = read_if_there(&noted)?;
         if before.as_ref().is_some_and(|before| *before != digest) {
@@ -171,11 +178,11 @@ pub(crate) fn roots_in(folder: &Path) -> io::Result<BTreeMap<TenantId, PathBuf>>
 /// The digest of a skill that was unpacked, and its warnings.
 fn checked(
     folder: &Path,
-    name: &SkillName,
-    version: &SkillVersion,
+    (name, version): (&SkillName, &SkillVersion),
+    trust: &SkillTrust,
 ) -> Result<(String, Vec<String>), PublishError> {
-    let check =
-        check_folder(folder).map_err(|_fault| io::Error::other("the skill was not read"))?;
+    let check = check_signed_folder(folder, trust);
+    let check = check.map_err(|_fault| io::Error::other("the skill was not read"))?;
     let lines = |errors: bool| {
         let findings = check.diagnostics.iter().filter(move |one| one.is_error() == errors);
         findings.take(MAX_FINDINGS).map(Diagnostic::to_string).collect::<Vec<_>>()
@@ -302,7 +309,7 @@ mod tests {
     fn immutable_versions_stay_what_they_were_also_when_they_are_gone() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("published");
-        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        let skills = PublishedStore::open(folder.clone(), BOUNDS, Arc::default()).unwrap();
         let (one, two) = (package("1.0.0", "one"), package("1.0.0", "two"));
         let first = publish(&skills, "1.0.0", &one).unwrap();
         assert!(first.is_new);
@@ -315,7 +322,7 @@ mod tests {
         skills.unpublish(&tenant, (&name, &version)).unwrap();
         assert_eq!(there(&folder), [".digests"]);
         assert!(skills.unpublish(&tenant, (&name, &version)).unwrap_err().is_missing());
-        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        let skills = PublishedStore::open(folder.clone(), BOUNDS, Arc::default()).unwrap();
         assert!(publish(&skills, "1.0.0", &two).unwrap_err().is_conflict());
         assert!(publish(&skills, "1.0.0", &one).unwrap().is_new);
         assert_eq!(there(&folder), [".digests", "a.b@1.0.0"]);
@@ -325,7 +332,7 @@ mod tests {
     fn whole_or_not_at_all_is_a_skill_there() {
         let place = tempfile::tempdir().unwrap();
         let folder = place.path().join("published");
-        let skills = PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        let skills = PublishedStore::open(folder.clone(), BOUNDS, Arc::default()).unwrap();
         let whole = package("1.0.0", "one");
         for end in (0..whole.len()).step_by(7) {
             assert!(publish(&skills, "1.0.0", &whole[..end]).is_err(), "{end}");
@@ -338,7 +345,7 @@ mod tests {
         let full = publish(&skills, "4.0.0", &package("4.0.0", "x")).unwrap_err();
         assert!(matches!(full, PublishError::Full(_)), "{full}");
         fs::create_dir(folder.join("acme/.new-crashed")).unwrap();
-        PublishedStore::open(folder.clone(), BOUNDS).unwrap();
+        PublishedStore::open(folder.clone(), BOUNDS, Arc::default()).unwrap();
         assert_eq!(there(&folder), [".digests", "a.b@1.0.0", "a.b@2.0.0", "a.b@3.0.0"]);
     }
 }

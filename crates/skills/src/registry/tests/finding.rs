@@ -217,6 +217,7 @@ fn a_folder_takes_the_place_of_a_bundled_skill_and_never_of_the_guide() {
     disk.skill("hello.world", "7.0.0").skill("skills.protocol.guide", "9.0.0");
     let open = |root: &std::path::Path| {
         let config = RegistryConfig {
+            trust: std::sync::Arc::default(),
             is_followed: false,
             roots: vec![root.to_owned()],
             tenants: TenantFolders::default(),
@@ -255,6 +256,7 @@ fn a_missing_root_is_shown_to_the_operator_alone() {
 fn an_invalid_built_in_skill_stops_the_start() {
     let broken = BuiltIn { name: "built.in", files: &[("SKILL.md", b"no frontmatter")] };
     let config = RegistryConfig {
+        trust: std::sync::Arc::default(),
         roots: Vec::new(),
         tenants: TenantFolders::default(),
         published: None,

@@ -72,6 +72,7 @@ fn open(roots: &[&Path]) -> Result<Registry, RegistryError> {
 
 fn open_within(roots: &[&Path], watching: Watching) -> Result<Registry, RegistryError> {
     let config = RegistryConfig {
+        trust: std::sync::Arc::default(),
         is_followed: true,
         roots: roots.iter().map(|root| root.to_path_buf()).collect(),
         tenants: TenantFolders::default(),

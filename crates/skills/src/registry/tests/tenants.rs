@@ -41,6 +41,7 @@ fn open(
 ) -> Result<Registry, RegistryError> {
     fs::create_dir_all(disk.path("shared")).unwrap();
     let config = RegistryConfig {
+        trust: Arc::default(),
         is_followed: true,
         roots: vec![disk.path("shared")],
         tenants,
@@ -460,4 +461,29 @@ fn of_many_names_of_both_those_around_an_unknown_one_are_suggested() {
         let told = |view: &SkillView| view.find(&name, None).unwrap_err().to_string();
         assert_eq!(told(&view), told(&model));
     }
+}
+
+/// A tenant with folders of its own is known before it publishes anything.
+#[test]
+fn what_a_tenant_publishes_first_is_seen_beside_its_own_folders() {
+    let disk = Disk::new();
+    disk.skill("acme/acme.own", "1.0.0");
+    fs::create_dir_all(disk.path("shared")).unwrap();
+    let config = RegistryConfig {
+        trust: Arc::default(),
+        is_followed: true,
+        roots: vec![disk.path("shared")],
+        tenants: folders(&[("acme", &[disk.path("acme")])]),
+        published: Some(disk.path("published")),
+        watching: Watching::default(),
+        cursor_key: CursorKey::from_bytes([1; 32]),
+    };
+    let registry = Registry::open(config, &[GUIDE]).unwrap();
+    registry.follow().unwrap();
+    disk.skill("published/acme/acme.says@1.0.0", "1.0.0");
+    registry.look_for_published(&tenant("acme"));
+    eventually(&registry, &[("acme", &["acme.own 1.0.0 own", "acme.says 1.0.0 own"])]);
+    disk.skill("published/acme/acme.says@2.0.0", "2.0.0");
+    registry.look_for_published(&tenant("acme"));
+    eventually(&registry, &[("acme", &["acme.own 1.0.0 own", "acme.says 2.0.0 own"])]);
 }

@@ -143,6 +143,7 @@ pub(crate) fn record(owner: &str, number: u64) -> RunRecord {
         name: SkillName::parse("acme.report").unwrap(),
         version: SkillVersion::parse("1.0.0").unwrap(),
         digest,
+        signer: Some("ed25519:k".to_owned()),
     });
     RunRecord {
         run_id: id(number),

@@ -8,9 +8,11 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::assembly::open_trust;
 use crate::cli::commands::skills::skills_lock::{LockedOrigin, LockedSkill, entries_in};
 use crate::cli::commands::skills::sources::args::AddArgs;
 use crate::cli::commands::skills::sources::candidate::{Grants, SkillCandidate, name_of, stage};
+use crate::cli::commands::skills::sources::candidate_signature::Signed;
 use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::plan::{
     Item, SkillStep, agree, carry_out, compare, show, tell_notes,
@@ -23,6 +25,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use wardian_config::Config;
+use wardian_skills::registry::SkillTrust;
 use wardian_sources::foreign_lock::{self, MAX_LOCK};
 use wardian_sources::{FoundSkill, SkillSource, SourceKind};
 use wardian_vocabulary::ids::{Digest, SkillName};
@@ -66,11 +69,12 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
     if args.list {
         return list(&mut reach, &wanted, left_out, args.json);
     }
+    let trust = open_trust(config)?;
     let mut place = InstallPlace::open(config, args.reach.dir.as_deref())?;
     let staging = place.staging()?;
     let mut items = Vec::new();
     for one in &wanted {
-        gather(one, &mut reach, staging.path(), &mut |staged| {
+        gather(one, &mut reach, (staging.path(), &trust), &mut |staged| {
             match staged {
                 Ok(candidate) => items.push(compare(&place, candidate, args.force)?),
                 Err(refused) => left_out.push(refused),
@@ -280,7 +284,7 @@ type Staged = Result<SkillCandidate, LeftOut>;
 fn gather(
     wanted: &Wanted,
     reach: &mut Reach,
-    staging: &Path,
+    (staging, trust): (&Path, &SkillTrust),
     take: &mut dyn FnMut(Staged) -> Result<(), Failed>,
 ) -> Result<(), Failed> {
     let at = reach.fetch(&wanted.order)?;
@@ -298,7 +302,9 @@ fn gather(
     for skill in chosen {
         let origin = reach.origin(&wanted.order, fetched, &skill.folder);
         let name = name_of(skill);
-        let staged = match stage(skill, staging, origin, &wanted.grants)? {
+        let attached = fetched.package(&skill.folder).map(|package| &package.signatures);
+        let signed = Signed { trust, attached };
+        let staged = match stage(skill, staging, origin, &wanted.grants, signed)? {
             Err(why) => Err(LeftOut { name, why }),
             Ok(staged)
                 if wanted.digest.is_some_and(|digest| digest != staged.snapshot.digest()) =>
@@ -333,7 +339,7 @@ fn list(
     let staging = tempfile::tempdir().map_err(|fault| Failed::at("make a folder", &fault))?;
     let mut listed = Vec::new();
     for one in wanted {
-        gather(one, reach, staging.path(), &mut |staged| {
+        gather(one, reach, (staging.path(), &SkillTrust::default()), &mut |staged| {
             match staged {
                 Ok(one) => listed.push(Listed {
                     name: one.name().to_string(),

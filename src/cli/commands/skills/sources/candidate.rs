@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use crate::assembly::is_bundled;
 use crate::cli::commands::skills::skills_lock::LockedOrigin;
+use crate::cli::commands::skills::sources::candidate_signature::{CandidateSignature, Signed};
 use crate::cli::commands::skills::sources::files::{FileDigests, files_now};
 use crate::cli::failed::Failed;
+use wardian_formats::provenance::skill_signature::SIGNATURES_FILE;
 use wardian_formats::skill::document::MAX_FRONTMATTER;
 use wardian_formats::skill::manifest::MAX_MANIFEST;
 use wardian_formats::skill::path::is_left_out;
@@ -28,6 +30,7 @@ pub(super) struct SkillCandidate {
     pub(super) files: FileDigests,
     pub(super) origin: LockedOrigin,
     pub(super) notes: Vec<String>,
+    pub(super) signature: CandidateSignature,
     /// What its content would do, as far as a look at it tells.
     pub(super) scan: SkillScan,
 }
@@ -82,6 +85,7 @@ pub(super) fn stage(
     staging: &Path,
     mut origin: LockedOrigin,
     grants: &Grants,
+    signed: Signed<'_>,
 ) -> Result<Result<SkillCandidate, String>, Failed> {
     let name = match SkillName::parse(&name_of(found)) {
         Ok(name) => name,
@@ -91,14 +95,7 @@ pub(super) fn stage(
     if folder.try_exists().unwrap_or(true) {
         return Ok(Err("another skill of the source has this name".to_owned()));
     }
-    let mut hidden = 0_usize;
-    for (path, content) in &found.files {
-        if path.split('/').any(is_left_out) {
-            hidden = hidden.saturating_add(1);
-        } else {
-            write(&folder, path, content)?;
-        }
-    }
+    let hidden = write_files(found, &folder)?;
     let mut notes = Vec::new();
     if is_bundled(name.as_str()) {
         notes.push(format!("`{name}` replaces the bundled skill of that name"));
@@ -119,6 +116,15 @@ pub(super) fn stage(
     }
     Ok(match checked {
         Ok(snapshot) => {
+            let (signatures, more) = signed.signatures(found);
+            notes.extend(more.into_iter().map(|why| format!("`{name}`: {why}")));
+            let signature = match signed.judge(&snapshot.claim(), &signatures) {
+                Ok(signature) => signature,
+                Err(why) => return Ok(Err(why)),
+            };
+            if !signatures.is_empty() {
+                write(&folder, SIGNATURES_FILE, signatures.text()?.as_bytes())?;
+            }
             let warnings = snapshot.warnings().iter();
             notes.extend(warnings.map(|warning| format!("`{name}`: {warning}")));
             Ok(SkillCandidate {
@@ -127,12 +133,29 @@ pub(super) fn stage(
                 staged: folder,
                 origin,
                 notes,
+                signature,
                 // With the files that are left out: other clients use them.
                 scan: findings_of(found.files.iter().map(|(path, content)| (*path, *content))),
             })
         }
         Err(why) => Err(why),
     })
+}
+
+/// Writes the files of a skill. Returns how many were left out.
+fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
+    let mut hidden = 0_usize;
+    for (path, content) in &found.files {
+        if *path == SIGNATURES_FILE {
+            continue;
+        }
+        if path.split('/').any(is_left_out) {
+            hidden = hidden.saturating_add(1);
+        } else {
+            write(folder, path, content)?;
+        }
+    }
+    Ok(hidden)
 }
 
 fn check(folder: &Path) -> Result<Result<Arc<Snapshot>, String>, Failed> {
@@ -179,6 +202,7 @@ fn write(folder: &Path, path: &str, content: &[u8]) -> Result<(), Failed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wardian_skills::registry::SkillTrust;
 
     fn found<'t>(folder: &str, files: &[(&'t str, &'t str)]) -> FoundSkill<'t> {
         let files = files.iter().map(|(path, text)| (*path, text.as_bytes()));
@@ -215,7 +239,8 @@ mod tests {
         };
         let grants =
             Grants { network: vec!["https://api.example.com".to_owned()], secrets: Vec::new() };
-        let staged = stage(&skill, staging.path(), origin, &grants).unwrap().unwrap();
+        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let staged = stage(&skill, staging.path(), origin, &grants, signed).unwrap().unwrap();
         assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
         assert_eq!(staged.origin.granted_network, grants.network);
         assert_eq!(fs::read_to_string(staged.staged.join("SKILL.md")).unwrap(), document);

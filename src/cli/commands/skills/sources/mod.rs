@@ -3,6 +3,7 @@
 mod add;
 pub(crate) mod args;
 mod candidate;
+mod candidate_signature;
 mod files;
 mod place;
 mod plan;
@@ -12,5 +13,6 @@ mod update;
 mod wants;
 
 pub(crate) use crate::cli::commands::skills::sources::add::add;
+pub(super) use crate::cli::commands::skills::sources::reach::{Reach, SourceOrder, of_source};
 pub(crate) use crate::cli::commands::skills::sources::remove::remove;
 pub(crate) use crate::cli::commands::skills::sources::update::{outdated, update};

@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::cli::commands::skills::scan_report::worst_lines;
 use crate::cli::commands::skills::skills_lock::{LockedOrigin, LockedSkill};
 use crate::cli::commands::skills::sources::candidate::SkillCandidate;
+use crate::cli::commands::skills::sources::candidate_signature::CandidateSignature;
 use crate::cli::commands::skills::sources::files::{
     FileChanges, FileDigests, files_now, installed, keep, link_at,
 };
@@ -52,6 +53,9 @@ pub(super) struct PlannedSkill {
     pub(super) reference: Option<String>,
     pub(super) revision: String,
     pub(super) folder: String,
+    /// Who has signed it.
+    #[serde(flatten)]
+    pub(super) signature: CandidateSignature,
     pub(super) wants: Wants,
     /// What changes for an installed skill.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,6 +131,7 @@ pub(super) fn compare(
         reference: origin.reference.clone(),
         revision: origin.revision.clone(),
         folder: origin.folder.clone(),
+        signature: candidate.signature.clone(),
         wants,
         changes,
         scan: take(&mut candidate.scan),
@@ -207,6 +212,7 @@ fn locked(candidate: &SkillCandidate) -> LockedSkill {
         name: candidate.name().clone(),
         version: candidate.snapshot.version().clone(),
         digest: candidate.snapshot.digest(),
+        signer: candidate.signature.signer().map(str::to_owned),
         origin: Some(candidate.origin.clone()),
     }
 }
@@ -248,6 +254,7 @@ fn lines_of(one: &PlannedSkill) -> Vec<String> {
     if one.step == SkillStep::Nothing {
         return lines;
     }
+    lines.extend(one.signature.line().map(|line| format!("  {}", shown(&line))));
     lines.extend(one.wants.lines().iter().map(|line| format!("  {}", shown(line))));
     if let Some(changes) = &one.changes {
         if changes.version != one.version && !changes.version.is_empty() {

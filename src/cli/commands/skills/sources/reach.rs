@@ -11,8 +11,8 @@ use crate::cli::commands::skills::sources::args::ReachArgs;
 use crate::cli::failed::Failed;
 use wardian_config::Config;
 use wardian_sources::{
-    Fetched, NPM_REGISTRY, SkillSource, SourceError, SourceKind, UrlCredentials, Web, WebOptions,
-    WebUrl,
+    Fetched, NPM_REGISTRY, Publication, SkillPackage, SkillSource, SourceError, SourceKind,
+    UrlCredentials, Web, WebOptions, WebUrl,
 };
 use wardian_vocabulary::files::regular_file::open_regular;
 use wardian_vocabulary::ids::SkillName;
@@ -22,7 +22,7 @@ const MAX_TOKEN: u64 = 64 << 10;
 
 /// The network for sources, and the registry for packages.
 #[derive(Debug)]
-pub(super) struct Reach {
+pub(in crate::cli::commands::skills) struct Reach {
     web: Web,
     registry: WebUrl,
     /// Those in the URL of `--npm-registry`.
@@ -35,17 +35,17 @@ pub(super) struct Reach {
 
 /// What is asked of a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct SourceOrder {
-    pub(super) source: SkillSource,
+pub(in crate::cli::commands::skills) struct SourceOrder {
+    pub(in crate::cli::commands::skills) source: SkillSource,
     /// The revision that is wanted, whatever the reference means now; empty for what it means.
-    pub(super) pinned: String,
+    pub(in crate::cli::commands::skills) pinned: String,
     /// The registry of the package, if it was another one.
-    pub(super) registry: Option<String>,
+    pub(in crate::cli::commands::skills) registry: Option<String>,
 }
 
 impl Reach {
     /// Sets the network up. `token` is the one of the environment.
-    pub(super) fn open(
+    pub(in crate::cli::commands::skills) fn open(
         config: &Config,
         args: &ReachArgs,
         token: Option<&str>,
@@ -74,7 +74,10 @@ impl Reach {
 
     /// Gives the token to the server that all orders are for. Several get none: a lock names servers that the user may
     /// not have thought of.
-    pub(super) fn bind_token(&mut self, orders: &[&SourceOrder]) -> Result<(), Failed> {
+    pub(in crate::cli::commands::skills) fn bind_token(
+        &mut self,
+        orders: &[&SourceOrder],
+    ) -> Result<(), Failed> {
         let Some(token) = self.token.clone() else { return Ok(()) };
         let mut places: Vec<WebUrl> = Vec::new();
         for place in orders.iter().filter_map(|order| self.place_of(order)) {
@@ -126,11 +129,22 @@ impl Reach {
         let source = &order.source;
         let is_npm = matches!(source.kind, SourceKind::Npm { .. });
         let own = self.has_own_registry.then(|| self.registry.named());
+        let (mut name, mut revision) = (source.name(), fetched.revision.clone());
+        let mut folder = folder.to_owned();
+        // Each skill of a folder of packages has a folder and a revision of its own.
+        if let (SourceKind::Folder(path), Some(package)) = (&source.kind, fetched.package(&folder))
+        {
+            if !folder.is_empty() {
+                name = path.join(&folder).display().to_string();
+            }
+            revision.clone_from(&package.revision);
+            folder.clear();
+        }
         LockedOrigin {
-            source: source.name(),
+            source: name,
             reference: source.reference.clone(),
-            revision: fetched.revision.clone(),
-            folder: folder.to_owned(),
+            revision,
+            folder,
             registry: order.registry.clone().or(own).filter(|_| is_npm),
             granted_network: Vec::new(),
             granted_secrets: Vec::new(),
@@ -151,6 +165,19 @@ impl Reach {
         let fetched = wardian_sources::fetch(&self.web, &source, &registry, pinned);
         self.kept.push((order.clone(), fetched.map_err(of_source)?));
         Ok(self.kept.len().saturating_sub(1))
+    }
+
+    /// Publishes a package.
+    pub(in crate::cli::commands::skills) fn publish(
+        &self,
+        target: &SkillSource,
+        package: &SkillPackage,
+    ) -> Result<Publication, Failed> {
+        let named = |error: SourceError| match error {
+            SourceError::Taken { .. } => Failed::refused(error.to_string()),
+            error => Failed::named("the target", &error).harmless(),
+        };
+        wardian_sources::publish(&self.web, target, package).map_err(named)
     }
 
     /// What should be known about what was fetched.
@@ -229,6 +256,6 @@ fn read_token(path: &Path) -> Result<Zeroizing<String>, Failed> {
 
 /// A source that cannot be used was named wrongly, or is somebody else's fault.
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` passes errors by value")]
-pub(super) fn of_source(error: SourceError) -> Failed {
+pub(in crate::cli::commands::skills) fn of_source(error: SourceError) -> Failed {
     Failed::named("the source", &error).harmless()
 }

@@ -1,11 +1,15 @@
 //! `wardian skills outdated` and `update`: installed skills, and what their sources have now.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::json;
 
+use crate::assembly::open_trust;
 use crate::cli::commands::skills::skills_lock::LockedOrigin;
 use crate::cli::commands::skills::sources::args::{OutdatedArgs, ReachArgs, UpdateArgs};
-use crate::cli::commands::skills::sources::candidate::{Grants, name_of, stage};
+use crate::cli::commands::skills::sources::candidate::{Grants, SkillCandidate, name_of, stage};
+use crate::cli::commands::skills::sources::candidate_signature::Signed;
 use crate::cli::commands::skills::sources::place::InstallPlace;
 use crate::cli::commands::skills::sources::plan::{
     Item, SkillStep, agree, carry_out, compare, show, tell_notes,
@@ -17,6 +21,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_json, print_line, print_table, shown};
 use wardian_config::Config;
+use wardian_skills::registry::SkillTrust;
 use wardian_vocabulary::ids::SkillName;
 
 /// A skill whose source has nothing to install.
@@ -43,6 +48,7 @@ fn look(
     token: Option<&str>,
     is_forced: bool,
 ) -> Result<Looked, Failed> {
+    let trust = open_trust(config)?;
     let place = InstallPlace::open(config, reach.dir.as_deref())?;
     let mut reach = Reach::open(config, reach, token)?;
     let staging = place.staging()?;
@@ -56,7 +62,7 @@ fn look(
     for name in names {
         let origin = place.entries.get(&name).and_then(|entry| entry.origin.clone());
         let Some(origin) = origin else { continue };
-        match look_at(&place, &mut reach, staging.path(), (&name, &origin), is_forced) {
+        match look_at(&place, &mut reach, (staging.path(), &trust), (&name, &origin), is_forced) {
             Ok(item) => items.push(item),
             Err(why) => failures.push(Failure { name: name.to_string(), why: why.to_string() }),
         }
@@ -67,7 +73,7 @@ fn look(
 fn look_at(
     place: &InstallPlace,
     reach: &mut Reach,
-    staging: &std::path::Path,
+    (staging, trust): (&Path, &SkillTrust),
     (name, origin): (&SkillName, &LockedOrigin),
     is_forced: bool,
 ) -> Result<Item, Failed> {
@@ -83,9 +89,27 @@ fn look_at(
     let now = reach.origin(&order, fetched, &skill.folder);
     let grants =
         Grants { network: origin.granted_network.clone(), secrets: origin.granted_secrets.clone() };
-    match stage(skill, staging, now, &grants)? {
-        Ok(candidate) => compare(place, candidate, is_forced),
+    let attached = fetched.package(&skill.folder).map(|package| &package.signatures);
+    match stage(skill, staging, now, &grants, Signed { trust, attached })? {
+        Ok(candidate) => {
+            if !is_forced {
+                check_newer(place, &candidate)?;
+            }
+            compare(place, candidate, is_forced)
+        }
         Err(why) => Err(Failed::refused(why)),
+    }
+}
+
+/// Refuses an older version: a source that was taken back, or a tag that somebody has moved.
+fn check_newer(place: &InstallPlace, candidate: &SkillCandidate) -> Result<(), Failed> {
+    let installed = place.entries.get(candidate.name()).map(|entry| &entry.version);
+    let found = candidate.snapshot.version();
+    match installed.filter(|installed| found < *installed) {
+        Some(installed) => Err(Failed::refused(format!(
+            "the source has {found}, which is older than {installed}: `--force` installs it"
+        ))),
+        None => Ok(()),
     }
 }
 

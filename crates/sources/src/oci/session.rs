@@ -1,51 +1,18 @@
-//! Artifacts of OCI registries: a manifest, and layers that are archives or single files.
-//!
-//! INVARIANT(digests-first): a layer is unpacked only after its digest was compared with the manifest's, and a manifest
-//! that was named by its digest after that one was.
+//! A conversation with a registry about one repository: tokens, manifests and blobs.
 
 use serde::Deserialize;
-use wardian_vocabulary::ids::Digest;
 
-use crate::archive::{ArchiveKind, unpack};
 use crate::error::{SourceError, shown};
-use crate::tree::Tree;
+use crate::oci::artifact::{INDEX, MANIFEST, MAX_LAYER, MAX_MANIFEST, OciDescriptor, OciManifest};
 use crate::web::{Redirects, Web, WebRequest, WebResponse};
 use crate::web_url::{UrlCredentials, WebUrl};
+use wardian_vocabulary::ids::Digest;
 
-const MAX_MANIFEST: u64 = 4 << 20;
 const MAX_TOKEN: u64 = 1 << 20;
-const MAX_LAYER: u64 = 256 << 20;
-const MAX_LAYERS: usize = 64;
 
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
                         application/vnd.docker.distribution.manifest.v2+json, \
                         application/vnd.docker.distribution.manifest.list.v2+json";
-
-/// The name of a layer's file.
-const TITLE: &str = "org.opencontainers.image.title";
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Manifest {
-    #[serde(default)]
-    layers: Vec<Descriptor>,
-    /// Of an index.
-    #[serde(default)]
-    manifests: Vec<Descriptor>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Descriptor {
-    #[serde(default)]
-    media_type: String,
-    digest: String,
-    size: u64,
-    #[serde(default)]
-    annotations: std::collections::BTreeMap<String, String>,
-}
 
 #[derive(Deserialize)]
 struct Token {
@@ -55,75 +22,72 @@ struct Token {
     access_token: Option<String>,
 }
 
+/// What a token is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RegistryAccess {
+    /// To read.
+    Pull,
+    /// To read and to write.
+    Push,
+}
+
 /// A conversation with a registry about one repository.
-struct Pull<'a> {
-    web: &'a Web,
-    registry: &'a WebUrl,
-    repository: &'a str,
-    credentials: Option<&'a UrlCredentials>,
+pub(crate) struct RegistrySession<'a> {
+    pub(crate) web: &'a Web,
+    pub(crate) registry: &'a WebUrl,
+    pub(crate) repository: &'a str,
+    pub(crate) credentials: Option<&'a UrlCredentials>,
+    access: RegistryAccess,
     authorization: Option<String>,
 }
 
-/// Adds the files of an artifact to a tree. Returns the digest of its manifest.
-pub(crate) fn fetch(
-    web: &Web,
-    registry: &WebUrl,
-    repository: &str,
-    reference: &str,
-    credentials: Option<&UrlCredentials>,
-    tree: &mut Tree,
-) -> Result<String, SourceError> {
-    let mut pull = Pull { web, registry, repository, credentials, authorization: None };
-    let (digest, mut manifest) = pull.manifest(reference)?;
-    if manifest.layers.is_empty() && !manifest.manifests.is_empty() {
-        let [only] = manifest.manifests.as_slice() else {
-            let problem = "the artifact is a list of several: name one of them by its digest";
-            return Err(SourceError::damaged("the artifact", problem));
-        };
-        manifest = pull.manifest(&only.digest.clone())?.1;
-    }
-    if manifest.layers.is_empty() || manifest.layers.len() > MAX_LAYERS {
-        let problem = format!("it has {} layers, not 1 to {MAX_LAYERS}", manifest.layers.len());
-        return Err(SourceError::damaged("the artifact", problem));
-    }
-    for layer in &manifest.layers {
-        let bytes = pull.layer(layer)?;
-        add_layer(layer, bytes, tree)?;
-    }
-    Ok(digest)
+/// A manifest, as it came.
+pub(crate) struct FetchedManifest {
+    /// `sha256:…`, computed here.
+    pub(crate) digest: String,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) manifest: OciManifest,
 }
 
-fn add_layer(layer: &Descriptor, bytes: Vec<u8>, tree: &mut Tree) -> Result<(), SourceError> {
-    let title = layer.annotations.get(TITLE);
-    let is_packed = ["tar", "zip"].iter().any(|word| layer.media_type.contains(word))
-        || layer
-            .annotations
-            .get("io.deis.oras.content.unpack")
-            .is_some_and(|value| value == "true");
-    let is_archive = ArchiveKind::of(&bytes).is_some();
-    match title {
-        Some(title) if !(is_packed && is_archive) => tree.add(title, bytes),
-        _ if is_archive => unpack(&bytes, tree),
-        _ => {
-            let kind = shown(&layer.media_type);
-            let problem = format!("a layer of the kind `{kind}` is no archive and has no name");
-            Err(SourceError::damaged("the artifact", problem))
+/// A request to a registry.
+#[derive(Debug, Default)]
+pub(crate) struct RegistryRequest {
+    pub(crate) method: Option<&'static str>,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    pub(crate) redirects: Option<Redirects>,
+}
+
+impl<'a> RegistrySession<'a> {
+    pub(crate) const fn new(
+        web: &'a Web,
+        (registry, repository): (&'a WebUrl, &'a str),
+        credentials: Option<&'a UrlCredentials>,
+        access: RegistryAccess,
+    ) -> Self {
+        Self { web, registry, repository, credentials, access, authorization: None }
+    }
+
+    /// The manifest of a tag or a digest; `None` if there is none.
+    pub(crate) fn find_manifest(
+        &mut self,
+        reference: &str,
+    ) -> Result<Option<FetchedManifest>, SourceError> {
+        let headers = vec![("accept".to_owned(), ACCEPTED.to_owned())];
+        let request = RegistryRequest { headers, ..RegistryRequest::default() };
+        let response = self.send(&self.url(&format!("manifests/{reference}")), request)?;
+        if response.status() == 404 {
+            return Ok(None);
         }
-    }
-}
-
-impl Pull<'_> {
-    fn manifest(&mut self, reference: &str) -> Result<(String, Manifest), SourceError> {
-        let path = format!("manifests/{reference}");
-        let response = self.get(&path, Some(ACCEPTED), Redirects::SameHost)?.expect_ok()?;
+        let response = response.expect_ok()?;
         let kind = response.content_type();
         let bytes = response.whole(MAX_MANIFEST)?;
-        let found = format!("sha256:{}", Digest::of(&bytes));
-        if reference.starts_with("sha256:") && reference != found {
+        let digest = format!("sha256:{}", Digest::of(&bytes));
+        if reference.starts_with("sha256:") && reference != digest {
             return Err(SourceError::Digest {
                 what: "the manifest".to_owned(),
                 expected: reference.to_owned(),
-                found,
+                found: digest,
             });
         }
         let is_known = [MANIFEST, INDEX].contains(&kind.as_str())
@@ -135,20 +99,35 @@ impl Pull<'_> {
         }
         let manifest = serde_json::from_slice(&bytes)
             .map_err(|fault| SourceError::damaged("the manifest", fault))?;
-        Ok((found, manifest))
+        Ok(Some(FetchedManifest { digest, bytes, manifest }))
     }
 
-    fn layer(&mut self, layer: &Descriptor) -> Result<Vec<u8>, SourceError> {
+    /// The manifest of a tag or a digest.
+    pub(crate) fn manifest(&mut self, reference: &str) -> Result<FetchedManifest, SourceError> {
+        let url = self.url(&format!("manifests/{reference}"));
+        self.find_manifest(reference)?.ok_or_else(|| SourceError::Server {
+            url: url.named(),
+            problem: "does not exist, or is private (404)".to_owned(),
+        })
+    }
+
+    /// The content of a layer, of at most `most` bytes.
+    pub(crate) fn layer(
+        &mut self,
+        layer: &OciDescriptor,
+        most: u64,
+    ) -> Result<Vec<u8>, SourceError> {
         let hex = layer.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
         let Some(expected) = hex else {
             return Err(SourceError::damaged("the manifest", "a digest is not one of SHA-256"));
         };
-        if layer.size > MAX_LAYER {
+        if layer.size > most.min(MAX_LAYER) {
             return Err(SourceError::TooLarge(format!("a layer of {} bytes", layer.size)));
         }
-        let path = format!("blobs/{}", layer.digest);
-        let response = self.get(&path, None, Redirects::KnownContent)?.expect_ok()?;
-        let bytes = response.whole(layer.size)?;
+        let redirects = Some(Redirects::KnownContent);
+        let request = RegistryRequest { redirects, ..RegistryRequest::default() };
+        let response = self.send(&self.url(&format!("blobs/{}", layer.digest)), request)?;
+        let bytes = response.expect_ok()?.whole(layer.size)?;
         let found = Digest::of(&bytes);
         if found != expected {
             return Err(SourceError::Digest {
@@ -160,30 +139,39 @@ impl Pull<'_> {
         Ok(bytes)
     }
 
-    /// Sends a request, and once more with a token if the registry asks for one.
-    fn get(
-        &mut self,
-        path: &str,
-        accept: Option<&str>,
-        redirects: Redirects,
-    ) -> Result<WebResponse<'_>, SourceError> {
+    /// The URL of something in the repository.
+    pub(crate) fn url(&self, path: &str) -> WebUrl {
         let mut url = self.registry.clone();
         url.path = format!("/v2/{}/{path}", self.repository);
-        let accept = accept.map(|accept| ("accept".to_owned(), accept.to_owned()));
-        let request = |authorization: Option<String>| WebRequest {
-            headers: accept.clone().into_iter().collect(),
+        url
+    }
+
+    /// Sends a request, and once more with a token if the registry asks for one.
+    pub(crate) fn send(
+        &mut self,
+        url: &WebUrl,
+        request: RegistryRequest,
+    ) -> Result<WebResponse<'a>, SourceError> {
+        let RegistryRequest { method, headers, body, redirects } = request;
+        let request = |authorization: Option<String>, body: Vec<u8>| WebRequest {
+            method: method.unwrap_or("GET"),
+            headers: headers.clone(),
             authorization,
-            redirects,
+            redirects: redirects.unwrap_or(Redirects::SameHost),
+            body,
             ..WebRequest::get(url.clone())
         };
-        let response = self.web.send(request(self.authorization.clone()), self.registry)?;
-        if response.status() != 401 || self.authorization.is_some() {
+        if self.authorization.is_some() {
+            return self.web.send(request(self.authorization.clone(), body), self.registry);
+        }
+        let response = self.web.send(request(None, body.clone()), self.registry)?;
+        if response.status() != 401 {
             return Ok(response);
         }
         let challenge = response.header("www-authenticate").unwrap_or_default().to_owned();
         drop(response);
         self.authorization = self.answer(&challenge)?;
-        self.web.send(request(self.authorization.clone()), self.registry)
+        self.web.send(request(self.authorization.clone(), body), self.registry)
     }
 
     /// The answer to a challenge: the credentials, or a token that a server gives for them.
@@ -203,7 +191,11 @@ impl Pull<'_> {
             return Ok(None);
         }
         let joint = if url.path.contains('?') { '&' } else { '?' };
-        let scope = format!("repository:{}:pull", self.repository);
+        let actions = match self.access {
+            RegistryAccess::Pull => "pull",
+            RegistryAccess::Push => "pull,push",
+        };
+        let scope = format!("repository:{}:{actions}", self.repository);
         url.path = format!("{}{joint}service={service}&scope={scope}", url.path);
         let is_related = has_one_owner(url.host(), self.registry.host());
         let authorization = self.credentials.filter(|_| is_related).map(UrlCredentials::basic);
@@ -254,26 +246,5 @@ mod tests {
         {
             assert!(!has_one_owner(one, other), "{one} {other}");
         }
-    }
-
-    fn layer(kind: &str, title: Option<&str>) -> Descriptor {
-        let annotations = title.map(|title| (TITLE.to_owned(), title.to_owned()));
-        Descriptor {
-            media_type: kind.to_owned(),
-            digest: String::new(),
-            size: 0,
-            annotations: annotations.into_iter().collect(),
-        }
-    }
-
-    #[test]
-    fn layers_are_files_or_archives_and_their_names_are_checked() {
-        let mut tree = Tree::default();
-        add_layer(&layer("text/markdown", Some("pdf/SKILL.md")), b"x".to_vec(), &mut tree).unwrap();
-        for title in ["../x", "/x", "pdf/skill.MD"] {
-            assert!(add_layer(&layer("text/plain", Some(title)), Vec::new(), &mut tree).is_err());
-        }
-        assert!(add_layer(&layer("text/plain", None), Vec::new(), &mut tree).is_err());
-        assert_eq!(tree.files().count(), 1);
     }
 }

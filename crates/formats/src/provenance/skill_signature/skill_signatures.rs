@@ -1,0 +1,316 @@
+//! All signatures of one skill, and the question whether a trusted key is among them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::strict;
+use crate::provenance::canonical::canonical;
+use crate::provenance::fault::ProvenanceError;
+use crate::provenance::skill_signature::claim::SkillClaim;
+use crate::provenance::skill_signature::cosign::CosignSignature;
+use crate::provenance::skill_signature::envelope::{MAX_SIGNATURES_SIZE, SkillEnvelope};
+use crate::provenance::skill_signature::signature_fault::SignatureFault;
+use crate::provenance::skill_signature::skill_key::SkillKey;
+use wardian_vocabulary::units::ByteCount;
+
+/// The file in a skill's folder with its signatures. It is hidden, so it is no part of what is signed.
+pub const SIGNATURES_FILE: &str = ".signatures.json";
+
+/// Most signatures of each kind. Each costs a verification for each trusted key, of some 100 µs.
+const MAX_SIGNATURES: usize = 16;
+
+/// Digits of the id of an unknown key in messages.
+const SHORT_ID: usize = 16;
+
+/// The signatures of a skill.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SkillSignatures {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    cosign: Vec<CosignSignature>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    envelopes: Vec<SkillEnvelope>,
+}
+
+/// A trusted key that vouches for a skill.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillSigner {
+    /// The key, as [`SkillKey::label`] names it.
+    pub key: String,
+    /// The form of the signature: `dsse` or `cosign`.
+    pub form: String,
+}
+
+impl SkillSignatures {
+    /// Reads the file of signatures. Nothing is verified yet.
+    ///
+    /// # Errors
+    ///
+    /// It is too large, no such file, or has too many signatures.
+    pub fn read(text: &[u8]) -> Result<Self, ProvenanceError> {
+        if ByteCount::from(text.len()) > MAX_SIGNATURES_SIZE {
+            return Err(ProvenanceError::TooLarge { most: MAX_SIGNATURES_SIZE });
+        }
+        let what = "the signatures";
+        let json = |problem: String| ProvenanceError::Json { what, problem };
+        let read = strict::read(text).map_err(|fault| json(fault.to_string()))?;
+        // A list without elements would be one, too.
+        if !read.text.trim_start().starts_with('{') {
+            return Err(json("it is no object".to_owned()));
+        }
+        let found: Self =
+            serde_json::from_str(read.text).map_err(|fault| json(fault.to_string()))?;
+        if found.envelopes.len() > MAX_SIGNATURES || found.cosign.len() > MAX_SIGNATURES {
+            return Err(json(format!("there are more than {MAX_SIGNATURES}")));
+        }
+        Ok(found)
+    }
+
+    /// The file of signatures.
+    ///
+    /// # Errors
+    ///
+    /// It would be too large.
+    pub fn text(&self) -> Result<String, ProvenanceError> {
+        let text = canonical(self)?;
+        if ByteCount::from(text.len()) > MAX_SIGNATURES_SIZE {
+            return Err(ProvenanceError::TooLarge { most: MAX_SIGNATURES_SIZE });
+        }
+        Ok(text)
+    }
+
+    /// True if there is none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.cosign.is_empty() && self.envelopes.is_empty()
+    }
+
+    /// Adds an envelope, unless it is there or there are too many.
+    pub fn add(&mut self, envelope: SkillEnvelope) {
+        if self.envelopes.len() < MAX_SIGNATURES && !self.envelopes.contains(&envelope) {
+            self.envelopes.push(envelope);
+        }
+    }
+
+    /// Adds a signature of cosign, unless it is there or there are too many.
+    pub fn add_cosign(&mut self, signature: CosignSignature) {
+        if self.cosign.len() < MAX_SIGNATURES && !self.cosign.contains(&signature) {
+            self.cosign.push(signature);
+        }
+    }
+
+    /// Drops signatures of other files, versions and skills. Nothing is verified. Returns how many there were.
+    pub fn keep_for(&mut self, claim: &SkillClaim) -> usize {
+        let before = self.envelopes.len().saturating_add(self.cosign.len());
+        self.envelopes.retain(|one| one.claim().is_ok_and(|found| found == *claim));
+        self.cosign.retain(|one| one.claim().is_ok_and(|found| found == *claim));
+        before.saturating_sub(self.envelopes.len().saturating_add(self.cosign.len()))
+    }
+
+    /// Adds those of another set.
+    pub fn extend(&mut self, others: Self) {
+        others.envelopes.into_iter().for_each(|one| self.add(one));
+        others.cosign.into_iter().for_each(|one| self.add_cosign(one));
+    }
+
+    /// The trusted key that vouches for what is claimed of a skill.
+    ///
+    /// # Errors
+    ///
+    /// No key of `keys` does.
+    pub fn signer(
+        &self,
+        found: &SkillClaim,
+        keys: &[SkillKey],
+    ) -> Result<SkillSigner, SignatureFault> {
+        let of_envelopes = self.envelopes.iter().map(|one| of_envelope(one, found, keys));
+        let of_cosign = self.cosign.iter().map(|one| of_cosign(one, found, keys));
+        let mut worst =
+            if keys.is_empty() { SignatureFault::NoKeys } else { SignatureFault::Unsigned };
+        for outcome in of_envelopes.chain(of_cosign) {
+            match outcome {
+                Ok(signer) => return Ok(signer),
+                Err(fault) if fault.weight() > worst.weight() => worst = fault,
+                Err(_) => {}
+            }
+        }
+        Err(worst)
+    }
+}
+
+fn of_envelope(
+    envelope: &SkillEnvelope,
+    found: &SkillClaim,
+    keys: &[SkillKey],
+) -> Result<SkillSigner, SignatureFault> {
+    let Some(key) = keys.iter().find(|key| envelope.is_signed_by(key)) else {
+        let is_named = keys.iter().any(|key| key.id() == envelope.key_id());
+        let by: String = envelope.key_id().chars().take(SHORT_ID).collect();
+        let is_id = by.len() == SHORT_ID && by.bytes().all(|byte| byte.is_ascii_hexdigit());
+        return Err(match (is_named, is_id) {
+            (true, _) => SignatureFault::Changed,
+            (false, true) => SignatureFault::Foreign { by: format!("the key {by}…") },
+            (false, false) => SignatureFault::Foreign { by: "an unknown key".to_owned() },
+        });
+    };
+    let claim = envelope.claim().map_err(|fault| SignatureFault::Malformed(fault.to_string()))?;
+    claim.ensure_covers(found)?;
+    Ok(SkillSigner { key: key.label(), form: "dsse".to_owned() })
+}
+
+fn of_cosign(
+    signature: &CosignSignature,
+    found: &SkillClaim,
+    keys: &[SkillKey],
+) -> Result<SkillSigner, SignatureFault> {
+    let Some(key) = keys.iter().find(|key| signature.is_signed_by(key)) else {
+        return Err(SignatureFault::Foreign { by: "a key of cosign".to_owned() });
+    };
+    signature.claim()?.ensure_covers(found)?;
+    Ok(SkillSigner { key: key.label(), form: "cosign".to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use data_encoding::BASE64;
+    use ring::rand::SystemRandom;
+
+    use super::*;
+    use crate::provenance::ed25519_keys::PrivateKey;
+    use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
+
+    fn private(seed: u8) -> PrivateKey {
+        let head = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
+        let der = BASE64.encode(&[&head[..], &[seed; 32]].concat());
+        let pem = format!("-----BEGIN PRIVATE KEY-----\n{der}\n-----END PRIVATE KEY-----\n");
+        PrivateKey::read(&pem).unwrap()
+    }
+
+    fn claim(name: &str, version: &str, files: &str) -> SkillClaim {
+        SkillClaim {
+            digest: Digest::of(files.as_bytes()),
+            name: SkillName::parse(name).unwrap(),
+            version: SkillVersion::parse(version).unwrap(),
+        }
+    }
+
+    fn signed(claim: &SkillClaim, key: &PrivateKey) -> SkillSignatures {
+        let mut signatures = SkillSignatures::default();
+        signatures.add(SkillEnvelope::sign(claim, Digest::of(b"package"), key).unwrap());
+        SkillSignatures::read(signatures.text().unwrap().as_bytes()).unwrap()
+    }
+
+    /// INVARIANT(signed-files)
+    #[test]
+    fn signed_files_are_those_of_one_name_one_version_and_one_digest() {
+        let (ours, theirs) = (private(1), private(2));
+        let keys = [SkillKey::Ed25519(ours.public())];
+        let found = claim("acme.report", "1.0.0", "files");
+        let signer = signed(&found, &ours).signer(&found, &keys).unwrap();
+        assert_eq!((signer.key, signer.form.as_str()), (keys[0].label(), "dsse"));
+        for (signatures, expected) in [
+            (SkillSignatures::default(), "is not signed"),
+            (signed(&found, &theirs), "which is not trusted"),
+            (signed(&claim("acme.report", "1.0.0", "x"), &ours), "has other files"),
+            (signed(&claim("acme.report", "0.9.0", "files"), &ours), "for acme.report@0.9.0"),
+            (signed(&claim("acme.other", "1.0.0", "files"), &ours), "for acme.other@1.0.0"),
+        ] {
+            let fault = signatures.signer(&found, &keys).unwrap_err().to_string();
+            assert!(fault.contains(expected), "{fault}");
+        }
+        let none = signed(&found, &ours).signer(&found, &[]).unwrap_err();
+        assert!(matches!(none, SignatureFault::Foreign { .. }), "{none}");
+        // One that is right is enough, wherever it stands.
+        let mut both = signed(&found, &theirs);
+        both.extend(signed(&claim("acme.report", "1.0.0", "x"), &ours));
+        both.extend(signed(&found, &ours));
+        assert!(both.signer(&found, &keys).is_ok());
+    }
+
+    #[test]
+    fn nothing_in_an_envelope_can_be_changed() {
+        let key = private(1);
+        let keys = [SkillKey::Ed25519(key.public())];
+        let found = claim("acme.report", "1.0.0", "files");
+        let other = claim("acme.report", "2.0.0", "files");
+        let (text, more) =
+            (signed(&found, &key).text().unwrap(), signed(&other, &key).text().unwrap());
+        let part = |text: &str, name: &str| {
+            let rest = text.split(&format!("\"{name}\":\"")).nth(1).unwrap();
+            rest.split('"').next().unwrap().to_owned()
+        };
+        // The payload of one with the signature of the other, and any letter of either.
+        let mixed = text.replace(&part(&text, "payload"), &part(&more, "payload"));
+        let fault =
+            SkillSignatures::read(mixed.as_bytes()).unwrap().signer(&other, &keys).unwrap_err();
+        assert_eq!(fault, SignatureFault::Changed);
+        for (at, letter) in text.char_indices() {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] = if letter == 'A' { b'B' } else { b'A' };
+            let Ok(read) = SkillSignatures::read(&bytes) else { continue };
+            // The id of a key is a hint, and not covered.
+            let is_key_id = read.envelopes[0].key_id() != key.public().id();
+            assert!(is_key_id || read.signer(&found, &keys).is_err(), "{at} {letter}");
+        }
+    }
+
+    #[test]
+    fn files_of_signatures_are_bounded_and_strict() {
+        let many = "{\"cosign\":[],\"envelopes\":[".to_owned()
+            + &vec!["{\"payload\":\"\",\"payloadType\":\"\",\"signatures\":[]}"; 17].join(",")
+            + "]}";
+        let large = format!("{{\"cosign\":[]{}}}", " ".repeat(300 << 10));
+        for text in ["", "[]", "{\"more\":1}", "{\"cosign\":[],\"cosign\":[]}", &many, &large] {
+            assert!(SkillSignatures::read(text.as_bytes()).is_err(), "{text:.40}");
+        }
+        assert!(SkillSignatures::read(b"{}").unwrap().is_empty());
+    }
+
+    /// A key of cosign, and its signature of a manifest.
+    fn of_cosign(manifest: &str, digest: &str) -> (SkillKey, CosignSignature) {
+        use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
+        let random = SystemRandom::new();
+        let kind = &ECDSA_P256_SHA256_ASN1_SIGNING;
+        let der = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(kind, der.as_ref(), &random).unwrap();
+        let payload = format!(
+            "{{\"critical\":{{\"identity\":{{\"docker-reference\":\"x\"}},\
+             \"image\":{{\"docker-manifest-digest\":\"{digest}\"}},\
+             \"type\":\"cosign container image signature\"}},\"optional\":null}}"
+        );
+        let signature = pair.sign(&random, payload.as_bytes()).unwrap();
+        let signature = BASE64.encode(signature.as_ref());
+        let key = SkillKey::P256(pair.public_key().as_ref().to_vec());
+        (key, CosignSignature::new(manifest.as_bytes(), payload.as_bytes(), &signature))
+    }
+
+    #[test]
+    fn cosign_covers_a_manifest_that_names_the_files() {
+        let found = claim("acme.report", "1.0.0", "files");
+        let manifest = |version: &str| {
+            format!(
+                "{{\"annotations\":{{\"dev.wardian.skill.digest\":\"{}\",\
+                 \"dev.wardian.skill.name\":\"acme.report\",\
+                 \"dev.wardian.skill.version\":\"{version}\"}}}}",
+                found.digest
+            )
+        };
+        let digest = |text: &str| format!("sha256:{}", Digest::of(text.as_bytes()));
+        let judged = |manifest: &str, digest: &str| {
+            let (key, signature) = of_cosign(manifest, digest);
+            let mut signatures = SkillSignatures::default();
+            signatures.add_cosign(signature);
+            signatures.signer(&found, &[key]).map(|signer| signer.form)
+        };
+        let good = manifest("1.0.0");
+        assert_eq!(judged(&good, &digest(&good)).unwrap(), "cosign");
+        let old = manifest("0.9.0");
+        assert!(matches!(judged(&old, &digest(&old)), Err(SignatureFault::OtherSkill { .. })));
+        assert!(matches!(judged(&good, &digest(&old)), Err(SignatureFault::Malformed(_))));
+        assert_eq!(judged("{}", &digest("{}")), Err(SignatureFault::NoClaim));
+        let (key, _) = of_cosign(&good, &digest(&good));
+        let (_, signature) = of_cosign(&good, &digest(&good));
+        let mut foreign = SkillSignatures::default();
+        foreign.add_cosign(signature);
+        assert!(matches!(foreign.signer(&found, &[key]), Err(SignatureFault::Foreign { .. })));
+    }
+}

@@ -1,0 +1,35 @@
+//! Publishes a package where a user wants it.
+
+use crate::error::SourceError;
+use crate::oci::artifact::OciPlace;
+use crate::oci::push;
+use crate::package::shelf;
+use crate::package::skill_package::{Publication, SkillPackage};
+use crate::source::{SkillSource, SourceKind};
+use crate::web::Web;
+
+/// Publishes a package in a registry or a folder. The target has the form of a source.
+///
+/// # Errors
+///
+/// The target cannot be written, is no place for packages, or has other bytes under this version.
+pub fn publish(
+    web: &Web,
+    target: &SkillSource,
+    package: &SkillPackage,
+) -> Result<Publication, SourceError> {
+    match &target.kind {
+        SourceKind::Folder(folder) => shelf::publish(folder, package),
+        SourceKind::Oci { registry, repository } => {
+            let credentials = web.credentials(target.credentials.as_ref(), registry);
+            let place = OciPlace { registry, repository, credentials: credentials.as_ref() };
+            push::publish(web, &place, target.reference.as_deref(), package)
+        }
+        SourceKind::Git(_)
+        | SourceKind::Npm { .. }
+        | SourceKind::Archive(_)
+        | SourceKind::File(_) => Err(SourceError::NotASource(format!(
+            "`{target}` is no place to publish to: name a registry (`oci://HOST/NAME`) or a folder (`./packages`)"
+        ))),
+    }
+}

@@ -1,0 +1,168 @@
+//! A package: its bytes, its claim and its signatures.
+
+use crate::error::SourceError;
+use wardian_formats::provenance::skill_signature::{SkillClaim, SkillEnvelope, SkillSignatures};
+use wardian_formats::provenance::tar::TarWriter;
+use wardian_formats::provenance::{PrivateKey, ProvenanceError};
+use wardian_vocabulary::ids::Digest;
+
+/// A version of a skill that is to be published.
+#[derive(Debug)]
+pub struct SkillPackage {
+    /// Which skill it is.
+    pub claim: SkillClaim,
+    /// The archive.
+    pub bytes: Vec<u8>,
+    /// The signature of the publisher.
+    pub envelope: Option<SkillEnvelope>,
+}
+
+impl SkillPackage {
+    /// Packs these files: paths and contents, in any order.
+    ///
+    /// # Errors
+    ///
+    /// Two have one path, or a path is not relative.
+    pub fn pack(claim: SkillClaim, files: &[(&str, &[u8])]) -> Result<Self, ProvenanceError> {
+        let mut sorted = files.to_vec();
+        sorted.sort_unstable();
+        let mut tar = TarWriter::new(Vec::new());
+        for (path, content) in sorted {
+            let size = u64::try_from(content.len()).unwrap_or(u64::MAX);
+            tar.add(path, size, &mut &*content)?;
+        }
+        Ok(Self { claim, bytes: tar.finish()?, envelope: None })
+    }
+
+    /// SHA-256 of the archive.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(&self.bytes)
+    }
+
+    /// Signs the package.
+    ///
+    /// # Errors
+    ///
+    /// The claim has no canonical form.
+    pub fn sign(&mut self, key: &PrivateKey) -> Result<(), ProvenanceError> {
+        self.envelope = Some(SkillEnvelope::sign(&self.claim, self.digest(), key)?);
+        Ok(())
+    }
+}
+
+/// What publishing has done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Publication {
+    /// The place of the package: a file, or `oci://HOST/NAME:TAG@DIGEST`.
+    pub place: String,
+    /// False if the same package was there.
+    pub is_new: bool,
+    /// True if a signature was added that was not there.
+    pub is_signature_new: bool,
+}
+
+/// A package as it came from a folder or a registry.
+#[derive(Debug)]
+pub struct PackagedSkill {
+    /// Its folder among the files that were fetched; empty for the root.
+    pub folder: String,
+    /// Its version and digest, or the digest of its manifest.
+    pub revision: String,
+    /// Its signatures. Nothing is verified yet.
+    pub signatures: SkillSignatures,
+}
+
+/// Keeps an envelope that is about this package, and names one that is not.
+pub(crate) fn keep_envelope(
+    text: &[u8],
+    package: Digest,
+    signatures: &mut SkillSignatures,
+    notes: &mut Vec<String>,
+) {
+    let read = SkillEnvelope::read(text);
+    match read.and_then(|envelope| Ok((envelope.package()?, envelope))) {
+        Ok((found, envelope)) if found == package => signatures.add(envelope),
+        Ok(_) => notes.push("a signature of another package was left out".to_owned()),
+        Err(fault) => notes.push(format!("a signature was left out: {fault}")),
+    }
+}
+
+/// The error for a version that has other bytes.
+pub(crate) fn taken(claim: &SkillClaim) -> SourceError {
+    SourceError::Taken { skill: claim.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::shelf;
+    use crate::tree::Tree;
+    use wardian_vocabulary::ids::{SkillName, SkillVersion};
+
+    fn claim(version: &str) -> SkillClaim {
+        SkillClaim {
+            digest: Digest::of(b"files"),
+            name: SkillName::parse("acme.report").unwrap(),
+            version: SkillVersion::parse(version).unwrap(),
+        }
+    }
+
+    /// INVARIANT(same-bytes)
+    #[test]
+    fn same_bytes_come_of_the_same_files_in_any_order_on_any_machine() {
+        let (one, other): ((&str, &[u8]), (&str, &[u8])) =
+            (("SKILL.md", b"# A\n"), ("code/main.py", b"x"));
+        let package = SkillPackage::pack(claim("1.0.0"), &[one, other]).unwrap();
+        let again = SkillPackage::pack(claim("1.0.0"), &[other, one]).unwrap();
+        assert_eq!(package.bytes, again.bytes);
+        // Computed by another program, from the definition of the format.
+        let known = "2693dd3d0c4f8d2bf7f6ec8d55e6f2c6d0cd26bd8a480b03726e8e76665a7d9f";
+        assert_eq!(package.digest().to_string(), known);
+        for wrong in [&[("a", &b""[..]), ("a", b"")][..], &[("../a", b"")], &[("/a", b"")]] {
+            assert!(SkillPackage::pack(claim("1.0.0"), wrong).is_err());
+        }
+    }
+
+    /// INVARIANT(immutable-packages)
+    #[test]
+    fn immutable_packages_stay_as_they_were_published() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = |text: &'static str| [("acme", text.as_bytes())];
+        let one = SkillPackage::pack(claim("1.0.0"), &files("one")).unwrap();
+        let two = SkillPackage::pack(claim("1.0.0"), &files("two")).unwrap();
+        assert!(shelf::publish(folder.path(), &one).unwrap().is_new);
+        assert!(!shelf::publish(folder.path(), &one).unwrap().is_new);
+        let taken = shelf::publish(folder.path(), &two).unwrap_err();
+        assert!(matches!(taken, SourceError::Taken { .. }), "{taken}");
+        let place = folder.path().join("acme.report/1.0.0.tar");
+        assert_eq!(std::fs::read(place).unwrap(), one.bytes);
+    }
+
+    #[test]
+    fn hostile_packages_are_refused_and_versions_are_chosen() {
+        let folder = tempfile::tempdir().unwrap();
+        for version in ["1.0.0", "1.10.0", "1.9.0", "2.0.0-rc.1"] {
+            let package = SkillPackage::pack(claim(version), &[("SKILL.md", b"x")]).unwrap();
+            shelf::publish(folder.path(), &package).unwrap();
+        }
+        let fetched = |pinned: Option<&str>| {
+            let (mut tree, mut notes) = (Tree::default(), Vec::new());
+            let shelf = folder.path().join("acme.report");
+            shelf::fetch(&shelf, pinned, &mut tree, &mut notes)
+                .map(|found| found.unwrap().remove(0).revision)
+        };
+        assert!(fetched(None).unwrap().starts_with("1.10.0 sha256:"));
+        assert!(fetched(Some("1.0.0 sha256:00")).unwrap().starts_with("1.0.0 sha256:"));
+        assert!(fetched(Some("3.0.0 sha256:00")).is_err());
+        let mut hostile = tar::Builder::new(Vec::new());
+        let mut head = tar::Header::new_ustar();
+        head.set_entry_type(tar::EntryType::Symlink);
+        head.set_size(0);
+        hostile.append_link(&mut head, "SKILL.md", "/etc/passwd").unwrap();
+        let place = folder.path().join("acme.report/1.10.0.tar");
+        std::fs::write(place, hostile.into_inner().unwrap()).unwrap();
+        let refused = fetched(None).unwrap_err().to_string();
+        assert!(refused.contains("leads out of the source"), "{refused}");
+    }
+}

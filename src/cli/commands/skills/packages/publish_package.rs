@@ -1,0 +1,159 @@
+//! `wardian skills publish FOLDER TARGET`: a package in a registry or a folder of packages.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::cli::commands::skills::packages::args::PublishArgs;
+use crate::cli::commands::skills::packages::left_out::left_out;
+use crate::cli::commands::skills::packages::secret_files::ensure_no_secrets;
+use crate::cli::commands::skills::sources::args::ReachArgs;
+use crate::cli::commands::skills::sources::{Reach, SourceOrder, of_source};
+use crate::cli::commands::verify::private_key;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
+use wardian_config::Config;
+use wardian_formats::provenance::skill_signature::SkillKey;
+use wardian_formats::skill::diagnostic::Diagnostic;
+use wardian_skills::registry::check_folder;
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_sources::{Publication, SkillPackage, SkillSource, SourceKind};
+
+/// What was published, or would be.
+#[derive(Debug, Serialize)]
+struct PublishedPackage {
+    name: String,
+    version: String,
+    /// The digest of the skill's files, as servers compute it.
+    digest: String,
+    /// SHA-256 of the package.
+    package: String,
+    size_bytes: usize,
+    /// The place of the package; nothing if it was not published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    is_new: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer: Option<String>,
+    is_signature_new: bool,
+    left_out: Vec<String>,
+    warnings: Vec<String>,
+}
+
+/// Executes the command.
+pub(crate) fn publish_package(
+    config: &Config,
+    args: &PublishArgs,
+    target: &str,
+    token: Option<&str>,
+) -> Result<Exit, Failed> {
+    let target = target_of(target)?;
+    let key = args.sign.as_deref().map(private_key).transpose()?;
+    let Some(skill) = checked(&args.folder)? else { return Ok(Exit::GuestFailed) };
+    ensure_no_secrets(&skill, &args.allow)?;
+    let files: Vec<(&str, &[u8])> = skill.contents().collect();
+    let mut package = SkillPackage::pack(skill.claim(), &files)?;
+    if let Some(key) = &key {
+        package.sign(key)?;
+    }
+    let done = match args.dry_run {
+        true => None,
+        false => Some(send(config, args, &target, token, &package)?),
+    };
+    let shown = PublishedPackage {
+        name: skill.name().to_string(),
+        version: skill.version().to_string(),
+        digest: skill.digest().to_string(),
+        package: package.digest().to_string(),
+        size_bytes: package.bytes.len(),
+        is_new: done.as_ref().is_some_and(|done| done.is_new),
+        is_signature_new: done.as_ref().is_some_and(|done| done.is_signature_new),
+        place: done.map(|done| done.place),
+        signer: key.map(|key| SkillKey::Ed25519(key.public()).label()),
+        left_out: left_out(&args.folder)?,
+        warnings: skill.warnings().iter().map(ToString::to_string).collect(),
+    };
+    tell(&shown, args.json);
+    Ok(Exit::Done)
+}
+
+fn tell(done: &PublishedPackage, as_json: bool) {
+    done.warnings.iter().for_each(|warning| note(&shown(&format!("warning: {warning}"))));
+    if !done.left_out.is_empty() {
+        note(&shown(&format!("left out: {}", done.left_out.join(", "))));
+    }
+    if as_json {
+        return print_json(done);
+    }
+    let skill = format!("`{}@{}#{}`", done.name, done.version, done.digest);
+    let signed = done.signer.as_ref().map(|key| format!(", signed by {key}")).unwrap_or_default();
+    let Some(place) = &done.place else {
+        let (package, size) = (&done.package, done.size_bytes);
+        print_line(&format!("{skill} would be published: {size} bytes, sha256:{package}{signed}"));
+        return;
+    };
+    let state = match (done.is_new, done.is_signature_new) {
+        (true, _) => format!("was published{signed}"),
+        (false, true) => {
+            format!("was already published, and is now{}", signed.trim_start_matches(','))
+        }
+        (false, false) => "was already published, with the same content".to_owned(),
+    };
+    print_line(&shown(&format!("{skill} {state}: {place}")));
+}
+
+/// The skill in a folder; `None` if it has errors, which are printed.
+pub(super) fn checked(folder: &Path) -> Result<Option<Arc<Snapshot>>, Failed> {
+    let whole = std::path::absolute(folder).map_err(|e| Failed::named(folder.display(), &e))?;
+    let check = check_folder(&whole).map_err(|e| Failed::named(folder.display(), &e))?;
+    let has_errors = check.diagnostics.iter().any(Diagnostic::is_error);
+    let skill = check.snapshot.as_ref().filter(|_| !has_errors).map(Arc::clone);
+    if skill.is_none() {
+        check.reports().iter().for_each(|report| print_error(&format!("{report:?}\n")));
+        note(&format!("{}: nothing was done", folder.display()));
+    }
+    Ok(skill)
+}
+
+/// Where a package goes: in a registry, or in a folder. A path needs no `./`.
+fn target_of(text: &str) -> Result<SkillSource, Failed> {
+    if text.starts_with("oci://") {
+        return SkillSource::parse(text).map_err(of_source);
+    }
+    if ["s3://", "gs://", "az://"].iter().any(|scheme| text.starts_with(scheme)) {
+        return Err(Failed::usage(
+            "packages are not written to object stores: publish into a folder, and copy it there with the tool of the \
+             store, or use a registry (`oci://HOST/NAME`)",
+        ));
+    }
+    if text.is_empty() || text.contains("://") {
+        return Err(Failed::usage(format!(
+            "`{}` is no place to publish to: name a registry (`oci://HOST/NAME`) or a folder",
+            shown(text)
+        )));
+    }
+    let folder = std::path::absolute(text).map_err(|fault| Failed::named(text, &fault))?;
+    let kind = SourceKind::Folder(folder);
+    Ok(SkillSource { kind, reference: None, path: String::new(), credentials: None })
+}
+
+fn send(
+    config: &Config,
+    args: &PublishArgs,
+    target: &SkillSource,
+    token: Option<&str>,
+    package: &SkillPackage,
+) -> Result<Publication, Failed> {
+    let reach = ReachArgs {
+        dir: None,
+        token_file: args.token_file.clone(),
+        allow_private: args.allow_private,
+        npm_registry: None,
+    };
+    let mut reach = Reach::open(config, &reach, token)?;
+    let order = SourceOrder { source: target.clone(), pinned: String::new(), registry: None };
+    reach.bind_token(&[&order])?;
+    reach.publish(target, package)
+}

@@ -1,0 +1,61 @@
+//! `wardian skills sign`: a signature in the folder of a skill.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::cli::commands::skills::packages::args::SignArgs;
+use crate::cli::commands::skills::packages::publish_package::checked;
+use crate::cli::commands::verify::private_key;
+use crate::cli::commands::whole_file::write_whole;
+use crate::cli::exit_code::Exit;
+use crate::cli::failed::Failed;
+use crate::cli::terminal::output::{note, print_json, print_line};
+use wardian_formats::provenance::PrivateKey;
+use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillKey, SkillSignatures};
+use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_sources::SkillPackage;
+
+/// Executes the command.
+pub(crate) fn sign_skill(args: &SignArgs) -> Result<Exit, Failed> {
+    let key = private_key(&args.key)?;
+    let Some(skill) = checked(&args.folder)? else { return Ok(Exit::GuestFailed) };
+    let signatures = signed_with(&skill, &args.folder, &key)?;
+    write_whole(&args.folder.join(SIGNATURES_FILE), signatures.text()?.as_bytes())?;
+    let (claim, signer) = (skill.claim(), SkillKey::Ed25519(key.public()).label());
+    if args.json {
+        print_json(&json!({
+            "name": claim.name, "version": claim.version, "digest": claim.digest, "signer": signer,
+        }));
+    } else {
+        print_line(&format!("`{claim}#{}` was signed by {signer}", claim.digest));
+    }
+    Ok(Exit::Done)
+}
+
+/// The signatures in a skill's folder that are still for its files, and one of this key.
+pub(crate) fn signed_with(
+    skill: &Snapshot,
+    folder: &Path,
+    key: &PrivateKey,
+) -> Result<SkillSignatures, Failed> {
+    let claim = skill.claim();
+    let files: Vec<(&str, &[u8])> = skill.contents().collect();
+    let mut package = SkillPackage::pack(claim.clone(), &files)?;
+    package.sign(key)?;
+    let path = folder.join(SIGNATURES_FILE);
+    let mut signatures = match fs::read(&path) {
+        Ok(text) => {
+            SkillSignatures::read(&text).map_err(|fault| Failed::named(path.display(), &fault))?
+        }
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => SkillSignatures::default(),
+        Err(fault) => return Err(Failed::named(path.display(), &fault)),
+    };
+    let dropped = signatures.keep_for(&claim);
+    if dropped > 0 {
+        note(&format!("{dropped} signatures of other files or versions were removed"));
+    }
+    package.envelope.into_iter().for_each(|envelope| signatures.add(envelope));
+    Ok(signatures)
+}
