@@ -21,7 +21,8 @@ fn native_folder() -> PathBuf {
 /// The engine's module as its wheel has it.
 fn engine_module() -> Vec<u8> {
     let entries = fs::read_dir(own_cache().join("engine")).unwrap();
-    let modules = entries.filter_map(|entry| fs::read(entry.unwrap().path().join("python.wasm")).ok());
+    let modules =
+        entries.filter_map(|entry| fs::read(entry.unwrap().path().join("python.wasm")).ok());
     modules.last().unwrap()
 }
 

@@ -1,6 +1,6 @@
 //! Finds what a native module imports, and gives its own functions and globals their numbers.
 
-use wasmparser::{ExternalKind, Import, Operator, TypeRef};
+use wasmparser::{ExternalKind, Import, MemoryType, Operator, TableType, TagType, TypeRef};
 
 use crate::native::code::numbers::{Numbers, SideGlobal};
 use crate::native::engine_module::index_of;
@@ -29,38 +29,12 @@ pub(super) fn numbers(
                 numbers.functions.push(function);
             }
             TypeRef::Global(_) => numbers.globals.push(global(import, place)?),
-            TypeRef::Tag(tag) => {
-                if (import.module, import.name) != ("env", "__cpp_exception")
-                    || numbers.tag.is_some()
-                {
-                    return Err(SideFault::import(import.name, "an unknown tag"));
-                }
-                let of = usize::try_from(tag.func_type_idx).ok();
-                let of = of.and_then(|of| side.types.get(of));
-                match &merging.engine.tag {
-                    Some((tag, known)) if of == Some(known) => numbers.tag = Some(*tag),
-                    Some(_) => {
-                        return Err(SideFault::import(import.name, "whose values differ"));
-                    }
-                    None => return Err(SideFault::import(import.name, "which the engine lacks")),
-                }
+            TypeRef::Tag(of) if numbers.tag.is_none() => {
+                numbers.tag = Some(tag(merging, side, import, of)?);
             }
-            TypeRef::Memory(memory) => {
-                let is_usual = !memory.memory64
-                    && !memory.shared
-                    && memory.page_size_log2.is_none()
-                    && memory.maximum.is_none();
-                if (import.module, import.name) != ("env", "memory") || !is_usual {
-                    return Err(SideFault::import(import.name, "an unknown memory"));
-                }
-            }
-            TypeRef::Table(table) => {
-                let is_usual = table.element_type.is_func_ref() && !table.table64 && !table.shared;
-                if (import.module, import.name) != ("env", "__indirect_function_table") || !is_usual
-                {
-                    return Err(SideFault::import(import.name, "an unknown table"));
-                }
-            }
+            TypeRef::Tag(_) => return Err(SideFault::import(import.name, "a second tag")),
+            TypeRef::Memory(of) => ensure_memory(import, of)?,
+            TypeRef::Table(of) => ensure_table(import, of)?,
             TypeRef::FuncExact(_) => {
                 return Err(SideFault::import(import.name, "a function of an exact type"));
             }
@@ -106,6 +80,43 @@ fn function(
         Ok(found)
     } else {
         Err(SideFault::import(import.name, "which has another type in the engine"))
+    }
+}
+
+/// The engine's tag that is imported.
+fn tag(
+    merging: &Merging<'_, '_>,
+    side: &SideModule<'_>,
+    import: &Import<'_>,
+    of: TagType,
+) -> Result<u32, SideFault> {
+    if (import.module, import.name) != ("env", "__cpp_exception") {
+        return Err(SideFault::import(import.name, "an unknown tag"));
+    }
+    let of = usize::try_from(of.func_type_idx).ok().and_then(|of| side.types.get(of));
+    match &merging.engine.tag {
+        Some((tag, known)) if of == Some(known) => Ok(*tag),
+        Some(_) => Err(SideFault::import(import.name, "whose values differ")),
+        None => Err(SideFault::import(import.name, "which the engine lacks")),
+    }
+}
+
+fn ensure_memory(import: &Import<'_>, of: MemoryType) -> Result<(), SideFault> {
+    let is_usual =
+        !of.memory64 && !of.shared && of.page_size_log2.is_none() && of.maximum.is_none();
+    if is_usual && (import.module, import.name) == ("env", "memory") {
+        Ok(())
+    } else {
+        Err(SideFault::import(import.name, "an unknown memory"))
+    }
+}
+
+fn ensure_table(import: &Import<'_>, of: TableType) -> Result<(), SideFault> {
+    let is_usual = of.element_type.is_func_ref() && !of.table64 && !of.shared;
+    if is_usual && (import.module, import.name) == ("env", "__indirect_function_table") {
+        Ok(())
+    } else {
+        Err(SideFault::import(import.name, "an unknown table"))
     }
 }
 

@@ -142,6 +142,14 @@ fn refusal(bytes: &[u8]) -> String {
     }
 }
 
+/// Checks why each module is refused.
+fn ensure_refused(cases: &[(Vec<u8>, &str)]) {
+    for (module, expected) in cases {
+        let error = refusal(module);
+        assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
 #[test]
 fn data_functions_and_pointers_are_linked() {
     let imports = r#"
@@ -191,12 +199,12 @@ fn data_functions_and_pointers_are_linked() {
     assert!(names.iter().any(|(_, name)| name == "pkg._mod:mine"), "{names:?}");
     assert!(names.iter().is_sorted_by_key(|(index, _)| index), "{names:?}");
     assert_eq!(names.last().unwrap().1, "wardian_prepare_native");
-    let split = wasmparser::Parser::new(0).parse_all(&merged).filter_map(Result::ok);
-    let mutable = split.filter_map(|payload| match payload {
+    let payloads = Parser::new(0).parse_all(&merged).filter_map(Result::ok);
+    let globals = payloads.filter_map(|payload| match payload {
         Payload::GlobalSection(globals) => Some(globals.count()),
         _ => None,
     });
-    assert_eq!(mutable.sum::<u32>(), 1, "no global was added");
+    assert_eq!(globals.sum::<u32>(), 1, "no global was added");
 }
 
 #[test]
@@ -232,20 +240,17 @@ fn several_modules_have_places_of_their_own_and_use_shims() {
 
 #[test]
 fn handlers_get_values_and_the_right_one_is_chosen() {
-    let thrown = "(drop (call $raise (i32.const 7)))";
-    let body = format!("(try (result i32) (do {thrown} (i32.const 1)) (catch $e))");
-    assert_eq!(value_of(&body), Some(7));
-    let body = "(try (result i32) (do (i32.const 1)) (catch $e))";
-    assert_eq!(value_of(body), Some(1), "nothing is thrown");
-    let body = format!("(try (result i32) (do {thrown} (i32.const 1)) (catch_all (i32.const 3)))");
-    assert_eq!(value_of(&body), Some(3));
-    let body = format!(
-        "(try (result i32) (do {thrown} (i32.const 1))
-            (catch $e (i32.add (i32.const 10))) (catch_all (i32.const 3)))"
-    );
-    assert_eq!(value_of(&body), Some(17));
-    let body = format!("(try (do {thrown})) (i32.const 1)");
-    assert_eq!(value_of(&body), None, "a `try` without handlers catches nothing");
+    let of = |handlers: &str| {
+        let body =
+            format!("try (result i32) i32.const 7 call $raise drop i32.const 1 {handlers} end");
+        value_of(&body)
+    };
+    assert_eq!(of("catch $e"), Some(7));
+    assert_eq!(of("catch_all i32.const 3"), Some(3));
+    assert_eq!(of("catch $e i32.const 10 i32.add catch_all i32.const 3"), Some(17));
+    assert_eq!(of(""), None, "a `try` without handlers catches nothing");
+    let quiet = "try (result i32) i32.const 1 catch $e end";
+    assert_eq!(value_of(quiet), Some(1), "nothing is thrown");
 }
 
 #[test]
@@ -253,32 +258,41 @@ fn exceptions_are_thrown_again_from_any_depth() {
     // The inner handler throws the outer exception again, by its depth.
     let body = "
         (local $x i32)
-        (try $whole (result i32)
-            (do
-                (try $outer (result i32)
-                    (do (call $raise (i32.const 5)))
-                    (catch $e
-                        (local.set $x)
-                        (try $inner (result i32)
-                            (do (call $raise (i32.const 6)))
-                            (catch $e
-                                (local.set $x (i32.add (local.get $x)))
-                                (block (rethrow $outer))
-                                (i32.const 0))))))
-            (catch $e (i32.add (i32.mul (local.get $x) (i32.const 100)))))";
+        try $whole (result i32)
+            try $outer (result i32)
+                i32.const 5 call $raise
+            catch $e
+                local.set $x
+                try $inner (result i32)
+                    i32.const 6 call $raise
+                catch $e
+                    local.get $x i32.add local.set $x
+                    block
+                        rethrow $outer
+                    end
+                    i32.const 0
+                end
+            end
+        catch $e
+            local.get $x i32.const 100 i32.mul i32.add
+        end";
     assert_eq!(value_of(body), Some(1105));
     // A handler without values, and one after it whose local is the same again.
     let body = "
-        (try (result i32)
-            (do
-                (try (do (drop (call $raise (i32.const 1)))) (catch_all))
-                (try (result i32)
-                    (do (call $raise (i32.const 9)))
-                    (catch_all (rethrow 0))))
-            (catch $e))";
+        try (result i32)
+            try
+                i32.const 1 call $raise drop
+            catch_all
+            end
+            try (result i32)
+                i32.const 9 call $raise
+            catch_all
+                rethrow 0
+            end
+        catch $e
+        end";
     assert_eq!(value_of(body), Some(9));
-    let body =
-        "(try (do (drop (call $raise (i32.const 2)))) (catch_all (rethrow 0))) (i32.const 0)";
+    let body = "try i32.const 2 call $raise drop catch_all rethrow 0 end i32.const 0";
     assert_eq!(value_of(body), None, "the caller gets it");
 }
 
@@ -286,60 +300,86 @@ fn exceptions_are_thrown_again_from_any_depth() {
 fn delegated_exceptions_pass_by_the_handlers_in_between() {
     // To the outermost one, past the one in the middle.
     let body = "
-        (try $outer (result i32)
-            (do
-                (try $middle (result i32)
-                    (do (try $inner (result i32) (do (call $raise (i32.const 4))) (delegate $outer)))
-                    (catch $e (drop) (i32.const 100))))
-            (catch $e (i32.add (i32.const 20))))";
+        try $outer (result i32)
+            try $middle (result i32)
+                try $inner (result i32)
+                    i32.const 4 call $raise
+                delegate $outer
+            catch $e
+                drop i32.const 100
+            end
+        catch $e
+            i32.const 20 i32.add
+        end";
     assert_eq!(value_of(body), Some(24));
     // To a block: the `try` around it is meant.
     let body = "
-        (try $outer (result i32)
-            (do
-                (block $block (result i32)
-                    (try $middle (result i32)
-                        (do (try (result i32) (do (call $raise (i32.const 4))) (delegate $block)))
-                        (catch $e (drop) (i32.const 100)))))
-            (catch $e (i32.add (i32.const 30))))";
+        try $outer (result i32)
+            block $block (result i32)
+                try $middle (result i32)
+                    try (result i32)
+                        i32.const 4 call $raise
+                    delegate $block
+                catch $e
+                    drop i32.const 100
+                end
+            end
+        catch $e
+            i32.const 30 i32.add
+        end";
     assert_eq!(value_of(body), Some(34));
+}
+
+#[test]
+fn delegated_exceptions_need_help_only_if_they_pass_by_a_handler() {
     // To the nearest one, which needs no help, and from a handler to the one around.
     let body = "
-        (try $outer (result i32)
-            (do
-                (try $middle (result i32)
-                    (do (call $raise (i32.const 1)))
-                    (catch $e
-                        (drop)
-                        (try (result i32) (do (call $raise (i32.const 4))) (delegate $middle)))))
-            (catch $e (i32.add (i32.const 40))))";
+        try $outer (result i32)
+            try $middle (result i32)
+                i32.const 1 call $raise
+            catch $e
+                drop
+                try (result i32)
+                    i32.const 4 call $raise
+                delegate $middle
+            end
+        catch $e
+            i32.const 40 i32.add
+        end";
     assert_eq!(value_of(body), Some(44));
     // Without an exception the values pass.
     let body = "
-        (try $outer (result i32)
-            (do
-                (try $middle (result i32)
-                    (do (try (result i32) (do (i32.const 4)) (delegate $outer)))
-                    (catch $e (drop) (i32.const 100))))
-            (catch $e (i32.add (i32.const 20))))";
+        try $outer (result i32)
+            try $middle (result i32)
+                try (result i32)
+                    i32.const 4
+                delegate $outer
+            catch $e
+                drop i32.const 100
+            end
+        catch $e
+            i32.const 20 i32.add
+        end";
     assert_eq!(value_of(body), Some(4));
     // Through one that delegates itself.
     let body = "
-        (try $outer (result i32)
-            (do
-                (try $second (result i32)
-                    (do
-                        (try $third (result i32)
-                            (do
-                                (try $fourth (result i32)
-                                    (do
-                                        (try (result i32)
-                                            (do (call $raise (i32.const 4)))
-                                            (delegate $third)))
-                                    (catch $e (drop) (i32.const 100))))
-                            (delegate $outer)))
-                    (catch $e (drop) (i32.const 200))))
-            (catch $e (i32.add (i32.const 50))))";
+        try $outer (result i32)
+            try $second (result i32)
+                try $third (result i32)
+                    try $fourth (result i32)
+                        try (result i32)
+                            i32.const 4 call $raise
+                        delegate $third
+                    catch $e
+                        drop i32.const 100
+                    end
+                delegate $outer
+            catch $e
+                drop i32.const 200
+            end
+        catch $e
+            i32.const 50 i32.add
+        end";
     assert_eq!(value_of(body), Some(54));
 }
 
@@ -347,14 +387,22 @@ fn delegated_exceptions_pass_by_the_handlers_in_between() {
 fn an_exception_that_is_delegated_to_the_caller_leaves_the_function() {
     let code = r#"
         (func $inner (result i32)
-            (try $middle (result i32)
-                (do (try (result i32) (do (call $raise (i32.const 4))) (delegate 1)))
-                (catch $e (drop) (i32.const 100))))
+            try $middle (result i32)
+                try (result i32)
+                    i32.const 4 call $raise
+                delegate 1
+            catch $e
+                drop i32.const 100
+            end)
         (func (export "PyInit__mod") (result i32)
-            (try (result i32) (do (call $inner)) (catch $e (i32.add (i32.const 60)))))"#;
+            try (result i32)
+                call $inner
+            catch $e
+                i32.const 60 i32.add
+            end)"#;
     let module = throwing(code);
     assert_eq!(run(&merged_with(&[extension(&module)]).unwrap()), Some(64));
-    let quiet = throwing(&code.replace("(call $raise (i32.const 4))", "(i32.const 8)"));
+    let quiet = throwing(&code.replace("i32.const 4 call $raise", "i32.const 8"));
     assert_eq!(run(&merged_with(&[extension(&quiet)]).unwrap()), Some(8));
 }
 
@@ -363,29 +411,34 @@ fn branches_reach_the_blocks_that_they_meant() {
     // Out of bodies and handlers, by `br`, `br_if` and `br_table`, and to the `try` itself.
     let body = "
         (local $i i32)
-        (block $done (result i32)
-            (loop $again
-                (try $try
-                    (do
-                        (local.set $i (i32.add (local.get $i) (i32.const 1)))
-                        (br_if $try (i32.eq (local.get $i) (i32.const 1)))
-                        (br_if $again (i32.eq (local.get $i) (i32.const 2)))
-                        (drop (call $raise (i32.const 3))))
-                    (catch $e
-                        (drop)
-                        (br_if $again (i32.lt_u (local.get $i) (i32.const 5)))
-                        (br_if $try (i32.eq (local.get $i) (i32.const 6)))
-                        (drop (br_if $done (local.get $i) (i32.gt_u (local.get $i) (i32.const 8))))
-                        (block $a (block $b (br_table $a $b $again $try (local.get $i)))
-                            (local.set $i (i32.add (local.get $i) (i32.const 10)))))
-                    (catch_all (unreachable)))
-                (br $again))
-            (i32.const 0))";
+        block $done (result i32)
+            loop $again
+                try $try
+                    local.get $i i32.const 1 i32.add local.set $i local.get $i
+                    i32.const 1 i32.eq br_if $try local.get $i i32.const 2 i32.eq
+                    br_if $again i32.const 3 call $raise drop
+                catch $e
+                    drop local.get $i i32.const 5 i32.lt_u br_if $again
+                    local.get $i i32.const 6 i32.eq br_if $try local.get $i
+                    local.get $i i32.const 8 i32.gt_u br_if $done drop
+                    block $a
+                        block $b
+                            local.get $i br_table $a $b $again $try
+                        end
+                        local.get $i i32.const 10 i32.add local.set $i
+                    end
+                catch_all
+                    unreachable
+                end
+                br $again
+            end
+            i32.const 0
+        end";
     assert_eq!(value_of(body), Some(9));
 }
 
 #[test]
-fn what_the_merge_does_not_know_is_refused() {
+fn imports_that_the_engine_lacks_are_refused() {
     let init = r#"(func (export "PyInit__mod") (result i32) (i32.const 0))"#;
     let cases = [
         (side(r#"(import "env" "nothing" (func))"#, init), "`nothing`, which the engine lacks"),
@@ -412,6 +465,14 @@ fn what_the_merge_does_not_know_is_refused() {
             side(r#"(import "env" "__cpp_exception" (tag (param i64)))"#, init),
             "`__cpp_exception`, whose values differ",
         ),
+    ];
+    ensure_refused(&cases);
+}
+
+#[test]
+fn parts_that_the_merge_does_not_know_are_refused() {
+    let init = r#"(func (export "PyInit__mod") (result i32) (i32.const 0))"#;
+    let cases = [
         (side("", &format!("{init} (global (mut i32) (i32.const 0))")), "no constant of 32 bits"),
         (side("", &format!("{init} (data \"x\")")), "a passive data segment"),
         (side("", &format!("{init} (elem func 0)")), "elements that are no functions"),
@@ -425,6 +486,14 @@ fn what_the_merge_does_not_know_is_refused() {
             side("", &format!("{init} (elem (i32.const 0) func 0)")),
             "elements outside its part of the table",
         ),
+    ];
+    ensure_refused(&cases);
+}
+
+#[test]
+fn code_that_the_merge_does_not_know_is_refused() {
+    let init = r#"(func (export "PyInit__mod") (result i32) (i32.const 0))"#;
+    let cases = [
         (
             side("", &format!("{init} (func $f (drop (memory.grow (i32.const 1))))")),
             "an instruction that changes its table, grows its memory or copies segments",
@@ -476,22 +545,18 @@ fn what_the_merge_does_not_know_is_refused() {
         (b"\0asm\x01\0\0\0\xff".to_vec(), "it is not a valid module"),
         (
             throwing(&format!(
-                "{init} (func (param i32) (local.get 0) \
-                 (try (param i32) (do (drop)) (catch_all)))"
+                "{init} (func (param i32) local.get 0 try (param i32) drop catch_all end)"
             )),
             "a `try` with parameters",
         ),
         (
             throwing(&format!(
-                "{init} (func (try (do (block $b (try_table (catch_all $b)))) (catch_all)))"
+                "{init} (func try (block $b (try_table (catch_all $b))) catch_all end)"
             )),
             "a function with `try` and `try_table`",
         ),
     ];
-    for (module, expected) in cases {
-        let error = refusal(&module);
-        assert!(error.contains(expected), "{expected}: {error}");
-    }
+    ensure_refused(&cases);
 }
 
 #[test]
@@ -520,12 +585,14 @@ fn an_engine_of_another_layout_is_refused() {
 fn rich() -> Vec<u8> {
     throwing(
         r#"(func (export "PyInit__mod") (result i32) (local $x i32)
-            (try $outer (result i32)
-                (do (try (result i32) (do (try (result i32)
-                    (do (call $raise (i32.const 4))) (delegate $outer)))
-                    (catch_all (rethrow 0))))
-                (catch $e (br_table 0 0 (local.get $x)))
-                (catch_all (i32.const 1))))
+            try $outer (result i32)
+                try (result i32)
+                    try (result i32) i32.const 4 call $raise delegate $outer
+                catch_all rethrow 0
+                end
+            catch $e (br_table 0 0 (local.get $x))
+            catch_all i32.const 1
+            end)
         (func $clear (memory.fill
             (i32.add (global.get $mb) (i32.const 32)) (i32.const 0) (i32.const 16)))
         (start $clear)

@@ -86,7 +86,8 @@ impl NativeSet {
             return Err(MergeError::Files);
         }
         let shims = shims()?;
-        let mut modules = vec![NativeModule { name: "shims", bytes: &shims, role: NativeRole::Shims }];
+        let mut modules =
+            vec![NativeModule { name: "shims", bytes: &shims, role: NativeRole::Shims }];
         for (module, bytes) in self.modules.iter().zip(files) {
             let (pinned, found) = (module.file.sha256, Digest::of(bytes));
             if found != pinned {
@@ -152,6 +153,9 @@ mod tests {
         let error = set.merge(b"", &[]).unwrap_err();
         assert!(matches!(error, MergeError::Files), "{error}");
         let error = set.merge(b"", &[vec![1], vec![2], vec![3]]).unwrap_err().to_string();
-        assert!(error.starts_with("the file of `msgpack._cmsgpack` is not the pinned one"), "{error}");
+        assert!(
+            error.starts_with("the file of `msgpack._cmsgpack` is not the pinned one"),
+            "{error}"
+        );
     }
 }

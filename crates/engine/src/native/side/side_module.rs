@@ -1,8 +1,9 @@
 //! Reads and checks a native module before anything of it is placed.
 
 use wasmparser::{
-    ConstExpr, DataKind, ElementItems, ElementKind, Export, ExternalKind, FuncType, FunctionBody,
-    Import, KnownCustom, Operator, Parser, Payload, ValType, Validator, WasmFeatures,
+    ConstExpr, DataKind, DataSectionReader, ElementItems, ElementKind, Export, ExternalKind,
+    FuncType, FunctionBody, GlobalSectionReader, Import, KnownCustom, Operator, Parser, Payload,
+    ValType, Validator, WasmFeatures,
 };
 
 use crate::native::error::SideFault;
@@ -82,17 +83,7 @@ impl<'a> SideModule<'a> {
                     self.functions.push(of?);
                 }
             }
-            Payload::GlobalSection(globals) => {
-                for global in globals {
-                    let global = global?;
-                    if global.ty.mutable || global.ty.content_type != ValType::I32 {
-                        return Err(SideFault::Unsupported(
-                            "a global that is no constant of 32 bits",
-                        ));
-                    }
-                    self.globals.push(constant(&global.init_expr)?);
-                }
-            }
+            Payload::GlobalSection(globals) => self.take_globals(globals)?,
             Payload::ExportSection(exports) => {
                 for export in exports {
                     self.exports.push(export?);
@@ -105,15 +96,7 @@ impl<'a> SideModule<'a> {
                 }
             }
             Payload::CodeSectionEntry(body) => self.bodies.push(body),
-            Payload::DataSection(segments) => {
-                for segment in segments {
-                    let segment = segment?;
-                    let DataKind::Active { memory_index: 0, offset_expr } = segment.kind else {
-                        return Err(SideFault::Unsupported("a passive data segment"));
-                    };
-                    self.data.push((constant(&offset_expr)?, segment.data));
-                }
-            }
+            Payload::DataSection(segments) => self.take_data(segments)?,
             Payload::CustomSection(custom) => match custom.as_known() {
                 KnownCustom::Dylink0(_) => self.sizes = DylinkSizes::read(custom.data())?,
                 KnownCustom::Name(parts) => self.take_names(parts),
@@ -131,6 +114,28 @@ impl<'a> SideModule<'a> {
             | Payload::CodeSectionStart { .. }
             | Payload::End(_) => {}
             _ => return Err(SideFault::Unsupported("an unknown section")),
+        }
+        Ok(())
+    }
+
+    fn take_globals(&mut self, globals: GlobalSectionReader<'a>) -> Result<(), SideFault> {
+        for global in globals {
+            let global = global?;
+            if global.ty.mutable || global.ty.content_type != ValType::I32 {
+                return Err(SideFault::Unsupported("a global that is no constant of 32 bits"));
+            }
+            self.globals.push(constant(&global.init_expr)?);
+        }
+        Ok(())
+    }
+
+    fn take_data(&mut self, segments: DataSectionReader<'a>) -> Result<(), SideFault> {
+        for segment in segments {
+            let segment = segment?;
+            let DataKind::Active { memory_index: 0, offset_expr } = segment.kind else {
+                return Err(SideFault::Unsupported("a passive data segment"));
+            };
+            self.data.push((constant(&offset_expr)?, segment.data));
         }
         Ok(())
     }
@@ -153,13 +158,14 @@ impl<'a> SideModule<'a> {
     }
 }
 
+const OTHER_ELEMENTS: &str = "elements that are no functions of its table";
+
 fn elements_of(element: wasmparser::Element<'_>) -> Result<SideElements, SideFault> {
-    let (functions, offset_expr) = match (element.items, element.kind) {
-        (
-            ElementItems::Functions(functions),
-            ElementKind::Active { table_index: None | Some(0), offset_expr },
-        ) => (functions, offset_expr),
-        _ => return Err(SideFault::Unsupported("elements that are no functions of its table")),
+    let ElementKind::Active { table_index: None | Some(0), offset_expr } = element.kind else {
+        return Err(SideFault::Unsupported(OTHER_ELEMENTS));
+    };
+    let ElementItems::Functions(functions) = element.items else {
+        return Err(SideFault::Unsupported(OTHER_ELEMENTS));
     };
     let functions = functions.into_iter().collect::<Result<_, _>>()?;
     Ok(SideElements { offset: constant(&offset_expr)?, functions })
