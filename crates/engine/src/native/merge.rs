@@ -240,3 +240,7 @@ fn resolved(constant: SideConstant, numbers: &Numbers) -> Result<u32, SideFault>
 #[cfg(test)]
 #[path = "merge_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "exception_tests.rs"]
+mod exception_tests;

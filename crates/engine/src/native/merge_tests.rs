@@ -51,7 +51,7 @@ fn engine() -> Vec<u8> {
 }
 
 /// A native module with these imports and this code.
-fn side(imports: &str, code: &str) -> Vec<u8> {
+pub(super) fn side(imports: &str, code: &str) -> Vec<u8> {
     wat::parse_str(format!("(module {SIZES} {IMPORTS} {imports} {code})")).unwrap()
 }
 
@@ -62,11 +62,11 @@ fn throwing(code: &str) -> Vec<u8> {
     side(imports, code)
 }
 
-fn extension(bytes: &[u8]) -> NativeModule<'_> {
+pub(super) fn extension(bytes: &[u8]) -> NativeModule<'_> {
     NativeModule { name: "pkg._mod", bytes, role: NativeRole::Extension }
 }
 
-fn merged_with(modules: &[NativeModule<'_>]) -> Result<Vec<u8>, MergeError> {
+pub(super) fn merged_with(modules: &[NativeModule<'_>]) -> Result<Vec<u8>, MergeError> {
     merge(&engine(), modules, &DataAddresses::parse(ADDRESSES).unwrap())
 }
 
@@ -94,7 +94,7 @@ fn run(merged: &[u8]) -> Option<i32> {
 }
 
 /// Exports the function that prepares, as the split does for the real engine.
-fn with_prepare_exported(merged: &[u8]) -> Vec<u8> {
+pub(super) fn with_prepare_exported(merged: &[u8]) -> Vec<u8> {
     let (index, _) = names(merged).pop().unwrap();
     let mut module = wasm_encoder::Module::new();
     for payload in Parser::new(0).parse_all(merged) {
