@@ -2,7 +2,7 @@
 
 use wasmparser::{ExternalKind, Import, MemoryType, Operator, TableType, TagType, TypeRef};
 
-use crate::native::code::numbers::{Numbers, SideGlobal};
+use crate::native::code::numbers::{SideGlobal, SideNumbers};
 use crate::native::engine_module::index_of;
 use crate::native::error::SideFault;
 use crate::native::merging::{Merging, SidePlace};
@@ -16,9 +16,9 @@ pub(super) fn numbers(
     merging: &mut Merging<'_, '_>,
     side: &SideModule<'_>,
     place: SidePlace,
-) -> Result<Numbers, SideFault> {
+) -> Result<SideNumbers, SideFault> {
     let stack_pointer = merging.engine.stack_pointer;
-    let mut numbers = Numbers { stack_pointer, ..Numbers::default() };
+    let mut numbers = SideNumbers { stack_pointer, ..SideNumbers::default() };
     for of in &side.types {
         numbers.types.push(merging.engine.types.index_of(of)?);
     }
@@ -134,7 +134,7 @@ fn global(import: &Import<'_>, place: SidePlace) -> Result<SideGlobal, SideFault
 pub(super) fn resolve_pointers(
     merging: &mut Merging<'_, '_>,
     side: &SideModule<'_>,
-    numbers: &mut Numbers,
+    numbers: &mut SideNumbers,
     place: SidePlace,
 ) -> Result<(), SideFault> {
     let globals = side.imports.iter().filter(|import| matches!(import.ty, TypeRef::Global(_)));
@@ -190,7 +190,7 @@ fn own_data(side: &SideModule<'_>, name: &str) -> Option<u32> {
 /// so it is never called.
 pub(super) fn ensure_start_clears(
     side: &SideModule<'_>,
-    numbers: &Numbers,
+    numbers: &SideNumbers,
     place: SidePlace,
 ) -> Result<(), SideFault> {
     let Some(start) = side.start else { return Ok(()) };
@@ -228,7 +228,7 @@ pub(super) fn ensure_start_clears(
 fn ensure_cleared_is_empty(
     side: &SideModule<'_>,
     fills: &[Operator<'_>],
-    numbers: &Numbers,
+    numbers: &SideNumbers,
 ) -> Result<(), SideFault> {
     for fill in fills.chunks(6) {
         let [

@@ -4,14 +4,14 @@ use wasmparser::FuncType;
 
 use crate::native::addresses::DataAddresses;
 use crate::native::code::exceptions::BodyTranslator;
-use crate::native::code::numbers::Numbers;
+use crate::native::code::numbers::SideNumbers;
 use crate::native::engine_module::{EngineModule, index_of};
 use crate::native::error::{MergeError, SideFault};
 use crate::native::linking;
 use crate::native::merging::{Merging, SidePlace};
 use crate::native::output::merged_file;
 use crate::native::output::placement::Placement;
-use crate::native::output::preparation::Preparation;
+use crate::native::output::preparation::NativePreparation;
 use crate::native::output::sections::Entries;
 use crate::native::side::side_module::{SideConstant, SideModule};
 
@@ -58,7 +58,7 @@ pub fn merge(
         functions: Entries::default(),
         code: Entries::default(),
         names: Vec::new(),
-        preparation: Preparation::default(),
+        preparation: NativePreparation::default(),
     };
     for module in modules {
         merging.add(module).map_err(|fault| fault.of(module.name))?;
@@ -95,7 +95,7 @@ impl<'a> Merging<'a, '_> {
     fn put_data(
         &mut self,
         side: &SideModule<'_>,
-        numbers: &Numbers,
+        numbers: &SideNumbers,
         place: SidePlace,
     ) -> Result<(), SideFault> {
         for (offset, bytes) in &side.data {
@@ -112,7 +112,7 @@ impl<'a> Merging<'a, '_> {
     fn put_elements(
         &mut self,
         side: &SideModule<'_>,
-        numbers: &Numbers,
+        numbers: &SideNumbers,
         place: SidePlace,
     ) -> Result<(), SideFault> {
         for elements in &side.elements {
@@ -128,7 +128,11 @@ impl<'a> Merging<'a, '_> {
         Ok(())
     }
 
-    fn put_code(&mut self, side: &SideModule<'_>, numbers: &mut Numbers) -> Result<(), SideFault> {
+    fn put_code(
+        &mut self,
+        side: &SideModule<'_>,
+        numbers: &mut SideNumbers,
+    ) -> Result<(), SideFault> {
         let tag = self.engine.tag.clone().map(|(_, of)| of);
         let mut translator = BodyTranslator {
             numbers,
@@ -148,7 +152,7 @@ impl<'a> Merging<'a, '_> {
         &mut self,
         module: &str,
         side: &SideModule<'_>,
-        numbers: &Numbers,
+        numbers: &SideNumbers,
     ) -> Result<(), SideFault> {
         let imported = numbers.functions.len().saturating_sub(side.functions.len());
         for own in 0..side.functions.len() {
@@ -168,7 +172,7 @@ impl<'a> Merging<'a, '_> {
         &mut self,
         name: &str,
         side: &SideModule<'_>,
-        numbers: &Numbers,
+        numbers: &SideNumbers,
     ) -> Result<(), SideFault> {
         let last = name.rsplit('.').next().unwrap_or(name);
         let export = format!("PyInit_{last}");
@@ -196,7 +200,7 @@ impl<'a> Merging<'a, '_> {
     }
 
     /// Gives the exported functions to the modules that follow.
-    fn provide(&mut self, side: &SideModule<'a>, numbers: &Numbers) -> Result<(), SideFault> {
+    fn provide(&mut self, side: &SideModule<'a>, numbers: &SideNumbers) -> Result<(), SideFault> {
         if side.start.is_some() {
             return Err(SideFault::Unsupported("a start function"));
         }
@@ -217,20 +221,20 @@ impl<'a> Merging<'a, '_> {
         let append = self.preparation.append_function(&self.engine)?;
         let of = FuncType::new([], [wasmparser::ValType::I32]);
         let of = self.engine.types.index_of(&of);
-        let of = of.map_err(|fault| fault.of(Preparation::NAME))?;
+        let of = of.map_err(|fault| fault.of(NativePreparation::NAME))?;
         let index = index_of(self.engine.functions.len());
         self.engine.functions.push(of);
         self.functions.push(&of);
         self.code.push(&self.preparation.body(append).as_slice());
-        self.names.push((index, Preparation::NAME.to_owned()));
-        if self.engine.by_name.contains_key(Preparation::NAME) {
+        self.names.push((index, NativePreparation::NAME.to_owned()));
+        if self.engine.by_name.contains_key(NativePreparation::NAME) {
             return Err(MergeError::Engine("was merged before"));
         }
         Ok(())
     }
 }
 
-fn resolved(constant: SideConstant, numbers: &Numbers) -> Result<u32, SideFault> {
+fn resolved(constant: SideConstant, numbers: &SideNumbers) -> Result<u32, SideFault> {
     match constant {
         SideConstant::Number(value) => Ok(value.cast_unsigned()),
         SideConstant::Global(index) => Ok(numbers.value(index)?.cast_unsigned()),

@@ -470,7 +470,7 @@ fn imports_that_the_engine_lacks_are_refused() {
 }
 
 #[test]
-fn parts_that_the_merge_does_not_know_are_refused() {
+fn known_parts_alone_are_merged() {
     let init = r#"(func (export "PyInit__mod") (result i32) (i32.const 0))"#;
     let cases = [
         (side("", &format!("{init} (global (mut i32) (i32.const 0))")), "no constant of 32 bits"),

@@ -2,7 +2,7 @@
 
 use crate::native::engine_module::EngineModule;
 use crate::native::output::placement::Placement;
-use crate::native::output::preparation::Preparation;
+use crate::native::output::preparation::NativePreparation;
 use crate::native::output::sections::Entries;
 
 /// The state of a merge: the engine, and what is added to it.
@@ -16,7 +16,7 @@ pub(super) struct Merging<'a, 't> {
     pub(super) code: Entries,
     /// Their names, in the order of their indices.
     pub(super) names: Vec<(u32, String)>,
-    pub(super) preparation: Preparation,
+    pub(super) preparation: NativePreparation,
 }
 
 /// Where the data and the functions of one module lie.

@@ -27,14 +27,14 @@ use wasm_encoder::{BlockType, Catch, Encode as _, Instruction, RefType, ValType}
 use wasmparser::{FuncType, FunctionBody, Operator};
 
 use crate::native::code::attempts::{Attempts, Receiver};
-use crate::native::code::numbers::Numbers;
+use crate::native::code::numbers::SideNumbers;
 use crate::native::error::SideFault;
 use crate::native::output::function_types::FunctionTypes;
 
 /// What the bodies of a native module are written with.
 #[derive(Debug)]
 pub(crate) struct BodyTranslator<'m> {
-    pub(crate) numbers: &'m mut Numbers,
+    pub(crate) numbers: &'m mut SideNumbers,
     /// The types of the merged module.
     pub(crate) types: &'m mut FunctionTypes,
     /// The types of the native module.

@@ -17,7 +17,7 @@ pub(crate) enum SideGlobal {
 
 /// The numbers of the merged module, by those of a native module.
 #[derive(Debug, Default)]
-pub(crate) struct Numbers {
+pub(crate) struct SideNumbers {
     pub(crate) types: Vec<u32>,
     pub(crate) functions: Vec<u32>,
     pub(crate) globals: Vec<SideGlobal>,
@@ -26,7 +26,7 @@ pub(crate) struct Numbers {
     pub(crate) tag: Option<u32>,
 }
 
-impl Numbers {
+impl SideNumbers {
     /// The new number of a function.
     pub(crate) fn function(&self, index: u32) -> Result<u32, SideFault> {
         at(&self.functions, index).ok_or(SideFault::Unsupported("a function that is not there"))
@@ -65,7 +65,7 @@ const fn is_refused(operator: &Operator<'_>) -> bool {
     )
 }
 
-impl Reencode for Numbers {
+impl Reencode for SideNumbers {
     type Error = SideFault;
 
     fn type_index(&mut self, index: u32) -> Result<u32, Error<SideFault>> {

@@ -11,13 +11,13 @@ const APPEND: &str = "PyImport_AppendInittab";
 
 /// What is to be called.
 #[derive(Debug, Default)]
-pub(crate) struct Preparation {
+pub(crate) struct NativePreparation {
     calls: Vec<u32>,
     /// Address of the name and slot of the function of each module.
     modules: Vec<(u32, u32)>,
 }
 
-impl Preparation {
+impl NativePreparation {
     /// Its name in the name section.
     pub(crate) const NAME: &str = "wardian_prepare_native";
 
