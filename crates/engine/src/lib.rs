@@ -23,6 +23,7 @@ pub mod cache;
 pub mod code;
 mod error;
 pub mod library;
+pub mod native;
 pub mod patches;
 pub mod progress;
 pub mod report;

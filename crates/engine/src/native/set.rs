@@ -1,0 +1,161 @@
+//! The pinned set of native modules: `wasm/native`, built into the program.
+
+use serde::Deserialize;
+use wardian_vocabulary::ids::Digest;
+
+use crate::native::addresses::DataAddresses;
+use crate::native::error::MergeError;
+use crate::native::merge::{NativeModule, NativeRole, merge};
+use crate::source::pin::PinnedFile;
+
+/// `wasm/native/native.toml` as it was when this program was built.
+const SET: &str = include_str!("../../../../wasm/native/native.toml");
+
+/// The addresses of the engine's data.
+const ADDRESSES: &str = include_str!("../../../../wasm/native/addresses.tsv");
+
+/// The shims, in the text format.
+#[cfg(test)]
+const SHIMS_SOURCE: &str = include_str!("../../../../wasm/native/shims.wat");
+
+/// The shims as a module, in hexadecimal. A test compares it with its source.
+const SHIMS: &str = include_str!("../../../../wasm/native/shims.hex");
+
+/// The native modules that are merged into the engine's module.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NativeSet {
+    /// The platform tag of the wheels.
+    pub platform: String,
+    /// The version of CPython that they were made for.
+    pub python: String,
+    /// The module that comes out.
+    pub merged_module: MergedModule,
+    /// In the order in which they are merged.
+    pub modules: Vec<PinnedModule>,
+}
+
+/// The merged module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergedModule {
+    /// Its digest.
+    pub sha256: Digest,
+}
+
+/// A native module and the wheel that has it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PinnedModule {
+    /// The package in a Python package registry.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// The name under which Python imports the module.
+    pub name: String,
+    /// The wheel that the registry serves.
+    pub wheel: PinnedFile,
+    /// The module in the wheel.
+    pub file: PinnedFile,
+}
+
+impl NativeSet {
+    /// The set that was built in.
+    ///
+    /// # Errors
+    ///
+    /// `wasm/native/native.toml` is malformed. A test ensures that no such program is released.
+    pub fn embedded() -> Result<Self, MergeError> {
+        toml::from_str(SET).map_err(MergeError::Set)
+    }
+
+    /// Merges the set into the patched module. `files` are the contents of the modules' files, in the order of
+    /// [`NativeSet::modules`].
+    ///
+    /// # Errors
+    ///
+    /// A file is not the pinned one, the modules do not fit the engine, or the result is not the pinned one.
+    pub fn merge(&self, patched: &[u8], files: &[Vec<u8>]) -> Result<Vec<u8>, MergeError> {
+        let merged = self.merge_any(patched, files)?;
+        let (pinned, found) = (self.merged_module.sha256, Digest::of(&merged));
+        if found == pinned { Ok(merged) } else { Err(MergeError::Result { pinned, found }) }
+    }
+
+    fn merge_any(&self, patched: &[u8], files: &[Vec<u8>]) -> Result<Vec<u8>, MergeError> {
+        if files.len() != self.modules.len() {
+            return Err(MergeError::Files);
+        }
+        let shims = shims()?;
+        let mut modules =
+            vec![NativeModule { name: "shims", bytes: &shims, role: NativeRole::Shims }];
+        for (module, bytes) in self.modules.iter().zip(files) {
+            let (pinned, found) = (module.file.sha256, Digest::of(bytes));
+            if found != pinned {
+                return Err(MergeError::File { module: module.name.clone(), pinned, found });
+            }
+            modules.push(NativeModule { name: &module.name, bytes, role: NativeRole::Extension });
+        }
+        merge(patched, &modules, &DataAddresses::parse(ADDRESSES)?)
+    }
+}
+
+/// The module of the shims.
+fn shims() -> Result<Vec<u8>, MergeError> {
+    let digits = SHIMS.split_ascii_whitespace().collect::<String>();
+    data_encoding::HEXLOWER.decode(digits.as_bytes()).map_err(|_invalid| MergeError::Shims)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_set_is_complete() {
+        let set = NativeSet::embedded().unwrap();
+        let names = set.modules.iter().map(|module| module.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(names, ["msgpack._cmsgpack", "jiter.jiter", "pydantic_core._pydantic_core"]);
+        for module in &set.modules {
+            let wheel = module.wheel.name();
+            let start = format!("{}-{}-", module.package.replace('-', "_"), module.version);
+            assert!(wheel.starts_with(&start), "{wheel}");
+            assert!(wheel.ends_with(&format!("-{}.whl", set.platform)), "{wheel}");
+            assert!(wheel.contains(&format!("-cp{}-", set.python.replace('.', ""))), "{wheel}");
+            let (package, _) = module.name.split_once('.').unwrap();
+            assert!(module.file.path.starts_with(&format!("{package}/")), "{wheel}");
+        }
+        DataAddresses::parse(ADDRESSES).unwrap();
+    }
+
+    #[test]
+    fn the_shims_are_those_of_their_source() {
+        let wanted = wat::parse_str(SHIMS_SOURCE).unwrap();
+        let digits = data_encoding::HEXLOWER.encode(&wanted);
+        let lines = digits.as_bytes().chunks(100).map(|line| str::from_utf8(line).unwrap());
+        let lines = lines.map(|line| format!("{line}\n")).collect::<String>();
+        assert!(SHIMS == lines, "the content of `wasm/native/shims.hex` should be:\n{lines}");
+        assert_eq!(shims().unwrap(), wanted);
+    }
+
+    #[test]
+    fn errno_is_where_the_patches_and_the_shims_have_it() {
+        let patches = include_str!("../../../../wasm/patches/errors.wat");
+        let rows = ADDRESSES.lines().filter_map(|row| row.strip_prefix("errno\t"));
+        let address = rows.collect::<Vec<_>>();
+        let [address] = address.as_slice() else { panic!("{address:?}") };
+        for source in [patches, SHIMS_SOURCE] {
+            assert!(source.contains(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn other_files_than_the_pinned_ones_are_refused() {
+        let set = NativeSet::embedded().unwrap();
+        let error = set.merge(b"", &[]).unwrap_err();
+        assert!(matches!(error, MergeError::Files), "{error}");
+        let error = set.merge(b"", &[vec![1], vec![2], vec![3]]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("the file of `msgpack._cmsgpack` is not the pinned one"),
+            "{error}"
+        );
+    }
+}
