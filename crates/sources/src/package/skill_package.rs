@@ -111,8 +111,7 @@ mod tests {
     /// INVARIANT(same-bytes)
     #[test]
     fn same_bytes_come_of_the_same_files_in_any_order_on_any_machine() {
-        let (one, other): ((&str, &[u8]), (&str, &[u8])) =
-            (("SKILL.md", b"# A\n"), ("code/main.py", b"x"));
+        let (one, other) = (("SKILL.md", &b"# A\n"[..]), ("code/main.py", &b"x"[..]));
         let package = SkillPackage::pack(claim("1.0.0"), &[one, other]).unwrap();
         let again = SkillPackage::pack(claim("1.0.0"), &[other, one]).unwrap();
         assert_eq!(package.bytes, again.bytes);
