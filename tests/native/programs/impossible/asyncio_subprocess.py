@@ -1,3 +1,3 @@
-# refused: : program
+# refused: FileNotFoundError: no other program
 import asyncio
-asyncio.run(asyncio.create_subprocess_exec("ls"))
+asyncio.run(asyncio.create_subprocess_exec("pandoc", "a.md"))

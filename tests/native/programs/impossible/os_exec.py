@@ -1,3 +1,3 @@
-# refused: : program
+# refused: FileNotFoundError: no other program
 import os
-os.execvp("ls", ["ls"])
+os.execvp("vim", ["vim", "a.txt"])

@@ -1,3 +1,3 @@
 # refused: completed: no other program
 import os
-print(os.popen("date").read())
+print(os.popen("free -m").read())

@@ -1,4 +1,4 @@
-# refused: completed: no other program
+# refused: completed: no repositories
 import os
 
 print(os.popen("git log --oneline").read())

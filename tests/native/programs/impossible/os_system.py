@@ -1,3 +1,3 @@
 # refused: completed: no other program
 import os
-os.system("ls -la")
+os.system("curl -s https://example.com -o page.html")

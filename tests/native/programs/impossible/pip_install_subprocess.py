@@ -1,4 +1,4 @@
-# refused: FileNotFoundError: install
+# refused: CalledProcessError: status 1
 import subprocess
 import sys
 

@@ -1,3 +1,3 @@
-# refused: FileNotFoundError: install
+# refused: CalledProcessError: status 1
 import subprocess, sys
 subprocess.check_call([sys.executable, "-m", "pip", "install", "requests"])

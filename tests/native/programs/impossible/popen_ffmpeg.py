@@ -1,4 +1,4 @@
-# refused: FileNotFoundError: no other program
+# refused: FileNotFoundError: sound nor video
 from subprocess import PIPE, Popen
 
 p = Popen(["ffmpeg", "-i", "a.mp4", "b.wav"], stdout=PIPE, stderr=PIPE)

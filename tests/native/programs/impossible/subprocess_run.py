@@ -1,3 +1,3 @@
-# refused: FileNotFoundError: no other program
+# refused: FileNotFoundError: no JavaScript
 import subprocess
-print(subprocess.run(["ls"], capture_output=True).stdout)
+print(subprocess.run(["node", "--version"], capture_output=True).stdout)

@@ -1,4 +1,4 @@
-# refused: FileNotFoundError: out.txt
+# script
 import os
 
 code = os.system("echo hello > out.txt")
