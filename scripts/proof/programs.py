@@ -5,7 +5,7 @@ from the disk, the other keeps it. What their cells show has to be equal. A prog
 executed again in kept sessions; if these differ from each other as well, it varies by itself, as one does
 that shows the time. Which of the two happened between two cells is asked of the servers.
 
-Corpora: `native` are 1,222 programs with the answers of native CPython, `fixtures` those of
+Corpora: `native` are over 1,200 programs with the answers of native CPython, `fixtures` those of
 tests/fixtures/programs, `reproducible` those of reproducible runs. --notebooks takes notebooks of others: a
 file, a folder, or an archive such as the sources of a package. Generated programs mix kinds of state by a
 seed, and what they print is also compared with the Python that runs this. With --reproducible all sessions
