@@ -143,7 +143,7 @@ pub(super) fn stage(
 }
 
 /// Writes the files of a skill. Returns how many were left out.
-fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
+pub(super) fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
     let mut hidden = 0_usize;
     for (path, content) in &found.files {
         if *path == SIGNATURES_FILE {
@@ -158,7 +158,7 @@ fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
     Ok(hidden)
 }
 
-fn check(folder: &Path) -> Result<Result<Arc<Snapshot>, String>, Failed> {
+pub(super) fn check(folder: &Path) -> Result<Result<Arc<Snapshot>, String>, Failed> {
     let check = check_folder(folder).map_err(|fault| Failed::ours(&fault))?;
     Ok(match check.snapshot {
         Some(snapshot) => Ok(snapshot),
