@@ -253,20 +253,21 @@ mod tests {
     /// What a skill may have at most, it may have in a package, and its signatures besides.
     #[test]
     fn the_largest_skill_has_a_package() {
-        let head =
-            |files: &[String]| format!("{{\"wardian_skill\":1,\"files\":[{}]}}", files.join(","));
-        let files = |count: usize| {
-            let of_skill = (0..count).map(|number| format!("[\"f{number:05}\",0]"));
-            let signatures = std::iter::once(format!("[\"{SIGNATURES_FILE}\",1]"));
-            signatures.chain(of_skill).collect::<Vec<_>>()
+        let checked = |count: usize| {
+            let of_skill = (0..count).map(|number| (format!("f{number:05}"), 0));
+            let signatures = std::iter::once((SIGNATURES_FILE.to_owned(), 1));
+            let files = signatures.chain(of_skill).collect();
+            check(&Head { wardian_skill: FORMAT, files }, 1, 1)
         };
-        assert_eq!(unpacked(&head(&files(MAX_FILES)), b"x").unwrap().len(), MAX_FILES + 1);
-        assert!(unpacked(&head(&files(MAX_FILES + 1)), b"x").is_err());
+        checked(MAX_FILES).unwrap();
+        assert!(checked(MAX_FILES + 1).is_err());
+        let head = |file: &str, size: usize| {
+            format!("{{\"wardian_skill\":1,\"files\":[[\"{file}\",{size}]]}}")
+        };
         let deepest = "a/".repeat(MAX_DEPTH - 1) + &"x".repeat(MAX_NAME);
-        let one = [format!("[\"{deepest}\",1]")];
-        assert_eq!(unpacked(&head(&one), b"x").unwrap(), [deepest]);
+        assert_eq!(unpacked(&head(&deepest, 1), b"x").unwrap(), [deepest]);
         let large = MAX_SIGNATURES_SIZE.as_usize() + 1;
-        let one = [format!("[\"{SIGNATURES_FILE}\",{large}]")];
-        assert!(unpacked(&head(&one), &vec![b'x'; large]).is_err());
+        let refused = unpacked(&head(SIGNATURES_FILE, large), &vec![b'x'; large]).unwrap_err();
+        assert!(refused.contains("is larger than"), "{refused}");
     }
 }

@@ -36,10 +36,10 @@ struct PublishedPackage {
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     is_new: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signer: Option<String>,
     /// Signatures that lay in the folder and went along.
     folder_signatures: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signer: Option<String>,
     is_signature_new: bool,
     left_out: Vec<String>,
     warnings: Vec<String>,
