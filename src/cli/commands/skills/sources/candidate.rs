@@ -183,7 +183,7 @@ fn granted_manifest(snapshot: &Snapshot, grants: &Grants) -> String {
     table.insert("name".to_owned(), text(manifest.name.as_str()));
     table.insert("version".to_owned(), text(manifest.version.as_str()));
     table.insert("description".to_owned(), text(&manifest.description));
-    table.insert("kind".to_owned(), text("instruction"));
+    table.insert("kind".to_owned(), text(manifest.kind.as_str()));
     table.insert("permissions".to_owned(), toml::Value::Table(permissions));
     format!("# Written by `wardian skills add` for what was granted.\n{table}")
 }
@@ -242,9 +242,19 @@ mod tests {
         let signed = Signed { trust: &SkillTrust::default(), attached: None };
         let staged = stage(&skill, staging.path(), origin, &grants, signed).unwrap().unwrap();
         assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
+        assert_eq!(staged.snapshot.manifest().kind.as_str(), "instruction");
         assert_eq!(staged.origin.granted_network, grants.network);
         assert_eq!(fs::read_to_string(staged.staged.join("SKILL.md")).unwrap(), document);
         assert!(!staged.files.contains_key(".env"));
         assert!(staged.notes.iter().any(|note| note.contains("1 hidden")), "{:?}", staged.notes);
+        // One with scripts can be executed with what it is granted.
+        let staging = tempfile::tempdir().unwrap();
+        let script = ("scripts/get.py", "print('got')\n");
+        let skill = found("pdf", &[("SKILL.md", document), script]);
+        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let staged = stage(&skill, staging.path(), staged.origin, &grants, signed);
+        let staged = staged.unwrap().unwrap();
+        assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
+        assert_eq!(staged.snapshot.manifest().kind.as_str(), "action");
     }
 }
