@@ -12,15 +12,9 @@ use crate::oci::session::{RegistryAccess, RegistryRequest, RegistrySession};
 use crate::package::skill_package::{Publication, SkillPackage, taken};
 use crate::web::{Web, WebResponse};
 use wardian_formats::provenance::skill_signature::{
-    CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, SkillEnvelope,
+    CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, PACKAGE_LAYER, SKILL_ARTIFACT, SkillEnvelope,
 };
 use wardian_vocabulary::ids::Digest;
-
-/// The kind of a skill among artifacts.
-const SKILL: &str = "application/vnd.wardian.skill.v1";
-
-/// The kind of the layer with the package.
-const LAYER: &str = "application/vnd.wardian.skill.package.v1.tar";
 
 /// The kind of a configuration that has nothing, and its content.
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
@@ -67,7 +61,7 @@ pub(crate) fn publish(
 /// The manifest of a package. Its annotations are what cosign signs, so they are the claim.
 fn manifest_of(package: &SkillPackage) -> Value {
     let claim = &package.claim;
-    let mut layer = json!(descriptor(LAYER, &package.bytes));
+    let mut layer = json!(descriptor(PACKAGE_LAYER, &package.bytes));
     if let Some(layer) = layer.as_object_mut() {
         let title = format!("{}-{}.tar", claim.name, claim.version);
         layer.insert("annotations".to_owned(), json!({ TITLE: title }));
@@ -75,7 +69,7 @@ fn manifest_of(package: &SkillPackage) -> Value {
     json!({
         "schemaVersion": 2,
         "mediaType": MANIFEST,
-        "artifactType": SKILL,
+        "artifactType": SKILL_ARTIFACT,
         "config": descriptor(EMPTY, NOTHING),
         "layers": [layer],
         "annotations": {

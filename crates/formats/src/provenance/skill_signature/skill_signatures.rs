@@ -173,9 +173,13 @@ fn of_cosign(
 mod tests {
     use data_encoding::BASE64;
     use ring::rand::SystemRandom;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::provenance::ed25519_keys::PrivateKey;
+    use crate::provenance::skill_signature::cosign::{
+        CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, PACKAGE_LAYER, SKILL_ARTIFACT,
+    };
     use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
     fn private(seed: u8) -> PrivateKey {
@@ -286,13 +290,12 @@ mod tests {
     #[test]
     fn cosign_covers_a_manifest_that_names_the_files() {
         let found = claim("acme.report", "1.0.0", "files");
-        let manifest = |version: &str| {
-            format!(
-                "{{\"annotations\":{{\"dev.wardian.skill.digest\":\"{}\",\
-                 \"dev.wardian.skill.name\":\"acme.report\",\
-                 \"dev.wardian.skill.version\":\"{version}\"}}}}",
-                found.digest
-            )
+        let package = json!({ "mediaType": PACKAGE_LAYER });
+        let manifest = |version: &str, kind: &str, layers: &[&Value]| {
+            let annotations = json!({
+                CLAIM_DIGEST: found.digest, CLAIM_NAME: "acme.report", CLAIM_VERSION: version,
+            });
+            json!({ "artifactType": kind, "layers": layers, "annotations": annotations }).to_string()
         };
         let digest = |text: &str| format!("sha256:{}", Digest::of(text.as_bytes()));
         let judged = |manifest: &str, digest: &str| {
@@ -301,12 +304,23 @@ mod tests {
             signatures.add_cosign(signature);
             signatures.signer(&found, &[key]).map(|signer| signer.form)
         };
-        let good = manifest("1.0.0");
+        let good = manifest("1.0.0", SKILL_ARTIFACT, &[&package]);
         assert_eq!(judged(&good, &digest(&good)).unwrap(), "cosign");
-        let old = manifest("0.9.0");
+        let old = manifest("0.9.0", SKILL_ARTIFACT, &[&package]);
         assert!(matches!(judged(&old, &digest(&old)), Err(SignatureFault::OtherSkill { .. })));
         assert!(matches!(judged(&good, &digest(&old)), Err(SignatureFault::Malformed(_))));
         assert_eq!(judged("{}", &digest("{}")), Err(SignatureFault::NoClaim));
+        // The key signs images, too, and somebody has annotated one.
+        let image = json!({ "mediaType": "application/vnd.oci.image.layer.v1.tar" });
+        for other in [
+            manifest("1.0.0", "", &[&package]),
+            manifest("1.0.0", "application/vnd.example", &[&package]),
+            manifest("1.0.0", SKILL_ARTIFACT, &[]),
+            manifest("1.0.0", SKILL_ARTIFACT, &[&image]),
+            manifest("1.0.0", SKILL_ARTIFACT, &[&package, &package]),
+        ] {
+            assert_eq!(judged(&other, &digest(&other)), Err(SignatureFault::NoClaim), "{other}");
+        }
         let (key, _) = of_cosign(&good, &digest(&good));
         let (_, signature) = of_cosign(&good, &digest(&good));
         let mut foreign = SkillSignatures::default();
