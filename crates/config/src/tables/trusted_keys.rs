@@ -132,11 +132,7 @@ mod tests {
 
     const KEY: &str = "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
-    fn load_at(
-        path: &Path,
-        file: &str,
-        flags: &[(&str, &str)],
-    ) -> Result<Config, ConfigError> {
+    fn load_at(path: &Path, file: &str, flags: &[(&str, &str)]) -> Result<Config, ConfigError> {
         std::fs::write(path, file).unwrap();
         let surroundings = Surroundings {
             data_dir: Some("/d".into()),
