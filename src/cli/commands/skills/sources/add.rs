@@ -316,8 +316,7 @@ fn gather(
     for skill in chosen {
         let origin = reach.origin(&wanted.order, fetched, &skill.folder);
         let name = name_of(skill);
-        let attached = fetched.package(&skill.folder).map(|package| &package.signatures);
-        let signed = Signed { trust, attached };
+        let signed = Signed { trust, package: fetched.package(&skill.folder) };
         let staged = match stage(skill, staging, origin, &wanted.grants, signed)? {
             Err(why) => Err(LeftOut { name, why }),
             Ok(staged)

@@ -116,14 +116,13 @@ pub(super) fn stage(
     }
     Ok(match checked {
         Ok(snapshot) => {
-            let (signatures, more) = signed.signatures(found);
-            notes.extend(more.into_iter().map(|why| format!("`{name}`: {why}")));
-            let signature = match signed.judge(&snapshot.claim(), &signatures) {
-                Ok(signature) => signature,
+            let chosen = match signed.choose(found, &snapshot.claim()) {
+                Ok(chosen) => chosen,
                 Err(why) => return Ok(Err(why)),
             };
-            if !signatures.is_empty() {
-                write(&folder, SIGNATURES_FILE, signatures.text()?.as_bytes())?;
+            notes.extend(chosen.notes.into_iter().map(|why| format!("`{name}`: {why}")));
+            if !chosen.kept.is_empty() {
+                write(&folder, SIGNATURES_FILE, chosen.kept.text()?.as_bytes())?;
             }
             let warnings = snapshot.warnings().iter();
             notes.extend(warnings.map(|warning| format!("`{name}`: {warning}")));
@@ -133,7 +132,7 @@ pub(super) fn stage(
                 staged: folder,
                 origin,
                 notes,
-                signature,
+                signature: chosen.outcome,
                 // With the files that are left out: other clients use them.
                 scan: findings_of(found.files.iter().map(|(path, content)| (*path, *content))),
             })
@@ -239,7 +238,7 @@ mod tests {
         };
         let grants =
             Grants { network: vec!["https://api.example.com".to_owned()], secrets: Vec::new() };
-        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let signed = Signed { trust: &SkillTrust::default(), package: None };
         let staged = stage(&skill, staging.path(), origin, &grants, signed).unwrap().unwrap();
         assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
         assert_eq!(staged.snapshot.manifest().kind.as_str(), "instruction");
