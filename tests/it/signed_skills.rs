@@ -475,6 +475,45 @@ fn executed(client: &crate::support::Client, name: &str) -> Value {
     record["skill"].clone()
 }
 
+#[test]
+fn a_package_under_another_name_or_version_is_not_installed() {
+    let user = User::new();
+    user.skill("acme.report", "1.0.0", "x");
+    user.publish("acme.report", "packages", &["--sign", "ours.pem"]).with(0);
+    let refused = |expected: &str| {
+        let told = user.add("./packages", &[]).with(1).stderr;
+        let wanted = ["not installed: `acme.report`", expected, "and has acme.report@1.0.0"];
+        assert!(contained(&told, wanted).is_empty(), "{told}");
+    };
+    let package = |version: &str| user.at(&format!("packages/acme.report/{version}.tar"));
+    fs::rename(package("1.0.0"), package("2.0.0")).unwrap();
+    refused("was published as acme.report@2.0.0");
+    fs::rename(package("2.0.0"), package("1.0.0")).unwrap();
+    fs::rename(user.at("packages/acme.report"), user.at("packages/acme.other")).unwrap();
+    refused("was published as acme.other@1.0.0");
+}
+
+#[test]
+fn a_file_full_of_signatures_takes_no_more() {
+    let user = User::new();
+    user.skill("acme.report", "1.0.0", "x");
+    let sign = |key: &str| user.run(&["skills", "sign", "acme.report", "--key", key]);
+    sign("ours.pem").with(0);
+    let file = "acme.report/.signatures.json";
+    let signed: Value = serde_json::from_slice(&user.read(file)).unwrap();
+    let junk = (0..16).map(|one| {
+        let mut envelope = signed["envelopes"][0].clone();
+        envelope["signatures"][0]["keyid"] = json!(format!("{one:064x}"));
+        envelope
+    });
+    let junk: Vec<Value> = junk.collect();
+    user.place.file(file, json!({ "envelopes": junk }).to_string());
+    let full = sign("ours.pem").with(1);
+    let wanted = ["as many signatures as it may have", "remove the file"];
+    assert!(contained(&full.stderr, wanted).is_empty(), "{}", full.stderr);
+    assert_eq!(full.stdout, "");
+}
+
 /// A server that serves signed skills only: shared ones, and those of the tenant `acme`. And a key of that tenant.
 fn signed_server(user: &User, shared: &SkillFolder, acme: &SkillFolder) -> (TestServer, String) {
     let code = "def main(args):\n    return 1\n";
@@ -690,6 +729,7 @@ fn in_registry(registry: &OciRegistry) {
     published_once(registry, &user);
     installed_if_signed(registry, &user);
     moved_tags_are_noticed(registry, &user);
+    versions_stay_whatever_the_tag(registry, &user);
 }
 
 /// Installs a tag where only our key is trusted.
@@ -778,10 +818,70 @@ fn moved_tags_are_noticed(registry: &OciRegistry, user: &User) {
     assert!(damaged.contains("which is not trusted"), "{damaged}");
 }
 
+/// A version is under its own tag, and other tags lead to versions.
+fn versions_stay_whatever_the_tag(registry: &OciRegistry, user: &User) {
+    let (at, private) = (registry.at("acme/tags"), "--allow-private");
+    let [latest, stable, wrong] = ["latest", "stable", "9.9.9"].map(|tag| format!("{at}:{tag}"));
+    user.skill("t1/acme.tags", "0.1.0", "x");
+    user.publish("t1/acme.tags", &latest, &[private]).with(0);
+    user.skill("t2/acme.tags", "0.1.0", "other");
+    for target in [&at, &latest, &stable] {
+        let taken = user.publish("t2/acme.tags", target, &[private]).with(1).stderr;
+        assert!(taken.contains("`acme.tags@0.1.0` is there already"), "{target}: {taken}");
+    }
+    user.skill("t3/acme.tags", "0.2.0", "x");
+    let moved = user.publish("t3/acme.tags", &latest, &[private, "--json"]).with(0);
+    assert_eq!(moved.json()["moved_from"], "0.1.0", "{}", moved.stdout);
+    assert!(moved.stderr.contains("it led to 0.1.0, and leads to 0.2.0 now"), "{}", moved.stderr);
+    let refused = user.publish("t3/acme.tags", &wrong, &[private]).with(2).stderr;
+    assert!(refused.contains("is that of another version than 0.2.0"), "{refused}");
+    user.skill("t4/acme.other", "0.3.0", "x");
+    let refused = user.publish("t4/acme.other", &latest, &[private]).with(1).stderr;
+    assert!(refused.contains("is no version of `acme.other`"), "{refused}");
+    let first = format!("{at}:0.1.0");
+    let add = ["skills", "add", &first, private, "--dir", "tags/skills", "--yes"];
+    user.run(&add).with(0);
+}
+
+/// Somebody lists other things before the signature: digests that are paths, of nothing, and of no manifest.
+fn damaged_referrers_hide_no_signature(registry: &OciRegistry, user: &User) {
+    let (at, private) = (registry.at("acme/junk"), "--allow-private");
+    user.skill("junk/acme.junk", "1.0.0", "x");
+    let sign = [private, "--sign", "ours.pem", "--json"];
+    let done = user.publish("junk/acme.junk", &at, &sign).with(0).json();
+    let digest = done["place"].as_str().unwrap().split_once('@').unwrap().1.to_owned();
+    let tag = digest.replace(':', "-");
+    let kind = "application/vnd.oci.image.index.v1+json";
+    let path = format!("/v2/acme/junk/manifests/{tag}");
+    let (status, index) = registry.send("GET", &path, kind, b"");
+    assert_eq!(status, 200);
+    registry.put_manifest("acme/junk", "broken", b"{");
+    let broken = format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(b"{")));
+    let nothing = format!("sha256:{}", "0".repeat(64));
+    let mut index: Value = serde_json::from_slice(&index).unwrap();
+    let all = index["manifests"].as_array_mut().unwrap();
+    for wrong in ["../../../issue?x=", &nothing, &broken] {
+        let mut junk = all[0].clone();
+        junk["digest"] = json!(wrong);
+        all.insert(0, junk);
+    }
+    registry.put_manifest("acme/junk", &tag, index.to_string().as_bytes());
+    let ours = user.label("ours");
+    let source = format!("{at}:1.0.0");
+    let add = ["skills", "add", &source, private, "--dir", "skills", "--yes", "--json"];
+    let added = user.trusting(&format!("acme.*={ours}"), &add).with(0);
+    assert_eq!(added.json()["skills"][0]["signer"], json!(ours), "{}", added.stdout);
+    let wanted = ["its digest is not one of SHA-256", "the manifest is damaged"];
+    assert!(contained(&added.stderr, wanted).is_empty(), "{}", added.stderr);
+    let log = fs::read_to_string(registry.folder.path().join("log")).unwrap();
+    assert!(!log.contains("issue?x="), "{log}");
+}
+
 #[test]
 fn a_registry_takes_packages_and_signatures_once() {
     let registry = OciRegistry::of_tests();
     in_registry(&registry);
+    damaged_referrers_hide_no_signature(&registry, &User::new());
     assert!(registry.folder.path().is_dir());
 }
 

@@ -53,6 +53,16 @@ pub enum SourceError {
         /// Name and version of the skill.
         skill: String,
     },
+    /// A tag is taken by something else.
+    #[error(
+        "the tag `{tag}` leads to something that is no version of `{skill}`: name another tag, or none"
+    )]
+    TagTaken {
+        /// The tag.
+        tag: String,
+        /// The name of the skill.
+        skill: String,
+    },
     /// An entry that no folder of skills may have.
     #[error("refused: `{path}` {problem}")]
     Entry {

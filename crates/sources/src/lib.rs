@@ -133,19 +133,8 @@ pub fn fetch(
             format!("sha256:{}", Digest::of(&bytes))
         }
         SourceKind::File(path) => {
-            let bytes = folder::read_file(path, MAX_ARCHIVE)?;
-            if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_ARCHIVE {
-                return Err(SourceError::TooLarge(format!(
-                    "an archive of more than {} MiB",
-                    MAX_ARCHIVE >> 20
-                )));
-            }
-            archive::unpack(&bytes, &mut tree)?;
-            let (folder, digest) = (String::new(), Digest::of(&bytes));
-            let signatures = shelf::signatures_beside(path, digest, &mut notes)?;
-            let revision = format!("sha256:{digest}");
-            packages.push(PackagedSkill { folder, revision: revision.clone(), signatures });
-            revision
+            packages.push(shelf::fetch_file(path, &mut tree, &mut notes)?);
+            packages.iter().map(|package| package.revision.clone()).collect()
         }
         SourceKind::Folder(path) => match shelf::fetch(path, pinned, &mut tree, &mut notes)? {
             Some(found) => {

@@ -4,6 +4,7 @@
 //! misspelt limit would have no effect.
 
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use toml::{Table, Value as Toml};
 
@@ -153,6 +154,29 @@ impl Reader {
     ) {
         self.tables.push(key);
         self.read_checked(key, T::default(), |value| check(value).err());
+    }
+
+    /// The setting `key`, which is a table with any keys, as `resolve` makes it of what was written and where; or what is
+    /// wrong with it.
+    pub(crate) fn read_resolved_tables<T: SettingValue + Default>(
+        &mut self,
+        key: &'static str,
+        resolve: impl FnOnce(T, SettingOrigin) -> Result<T, String>,
+    ) {
+        self.tables.push(key);
+        let (value, origin) = match self.find::<T>(key) {
+            Found::Value(written, origin) => match resolve(written, origin) {
+                Ok(value) => (value, origin),
+                Err(fault) => return self.problem(key, origin, &fault),
+            },
+            Found::Nowhere | Found::Wrong => (T::default(), SettingOrigin::Default),
+        };
+        self.note(key, Some(&value), origin);
+    }
+
+    /// The path of the file, as the user named it; empty without one.
+    pub(crate) fn file(&self) -> &Path {
+        self.layers.places.path()
     }
 
     /// Returns the effective settings and the ignored variables, or all problems.

@@ -25,6 +25,11 @@ impl FilePlaces {
         Self { path: path.to_owned(), lines }
     }
 
+    /// The path of the file; empty if there is none.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The place of a key, such as `/etc/wardian/config.toml:12`; of its nearest table if the key
     /// itself is not in the file.
     pub(crate) fn place(&self, key: &str) -> String {

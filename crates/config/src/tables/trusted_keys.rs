@@ -1,10 +1,14 @@
 //! The settings `skills.require_signatures` and `skills.trusted_keys`: who may sign which skills.
+//!
+//! INVARIANT(own-keys): which key a configuration file trusts does not depend on the working folder of the process, because
+//! a command may be typed in a folder of somebody else. So a relative path in the file is below the folder of the file.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toml::{Table, Value as Toml};
 
+use crate::effective::SettingOrigin;
 use crate::environment::Surroundings;
 use crate::reader::Reader;
 use crate::settings::TrustedKey;
@@ -25,16 +29,30 @@ pub(crate) fn read_trusted_keys(
     surroundings: &Surroundings,
 ) -> BTreeMap<NamePattern, Vec<TrustedKey>> {
     let mut keys = BTreeMap::new();
-    reader.read_named_tables(TRUSTED_KEYS, |written: &KeysByPattern| {
-        keys = keys_of(written, surroundings)?;
-        Ok(())
+    let folder = reader.file().parent().map(Path::to_owned).unwrap_or_default();
+    reader.read_resolved_tables(TRUSTED_KEYS, |written: KeysByPattern, origin| {
+        let whole = |path: PathBuf| match origin {
+            SettingOrigin::File => surroundings.absolute(folder.join(path)),
+            SettingOrigin::Default | SettingOrigin::Environment | SettingOrigin::Flag => {
+                surroundings.absolute(path)
+            }
+        };
+        keys = keys_of(&written, whole)?;
+        let resolved = written.0.into_iter().map(|(pattern, keys)| {
+            let keys = keys.into_iter().map(|key| match SkillKey::is_inline(&key) {
+                true => key,
+                false => whole(PathBuf::from(key)).to_string_lossy().into_owned(),
+            });
+            (pattern, keys.collect())
+        });
+        Ok(KeysByPattern(resolved.collect()))
     });
     keys
 }
 
 fn keys_of(
     written: &KeysByPattern,
-    surroundings: &Surroundings,
+    whole: impl Fn(PathBuf) -> PathBuf,
 ) -> Result<BTreeMap<NamePattern, Vec<TrustedKey>>, String> {
     if written.0.len() > MAX_PATTERNS {
         return Err(format!("must have at most {MAX_PATTERNS} patterns"));
@@ -51,20 +69,20 @@ fn keys_of(
         if !(1..=MAX_KEYS).contains(&keys.len()) {
             return Err(format!("has `{shown}`, which must have 1 to {MAX_KEYS} keys"));
         }
-        let keys = keys.iter().map(|key| trusted_key(key, surroundings));
+        let keys = keys.iter().map(|key| trusted_key(key, &whole));
         let keys = keys.collect::<Result<Vec<_>, _>>();
         found.insert(pattern, keys.map_err(|why| format!("has a key of `{shown}`: {why}"))?);
     }
     Ok(found)
 }
 
-fn trusted_key(text: &str, surroundings: &Surroundings) -> Result<TrustedKey, String> {
+fn trusted_key(text: &str, whole: impl Fn(PathBuf) -> PathBuf) -> Result<TrustedKey, String> {
     if SkillKey::is_inline(text) {
         return SkillKey::parse(text).map(TrustedKey::Inline).map_err(|fault| fault.to_string());
     }
     match text.is_empty() {
         true => Err("it must be `ed25519:…` or the path of a PEM file".to_owned()),
-        false => Ok(TrustedKey::File(surroundings.absolute(PathBuf::from(text)))),
+        false => Ok(TrustedKey::File(whole(PathBuf::from(text)))),
     }
 }
 
@@ -114,10 +132,8 @@ mod tests {
 
     const KEY: &str = "ed25519:11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=";
 
-    fn load(file: &str, flags: &[(&str, &str)]) -> Result<Config, ConfigError> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("wardian.toml");
-        std::fs::write(&path, file).unwrap();
+    fn load_at(path: &Path, file: &str, flags: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        std::fs::write(path, file).unwrap();
         let surroundings = Surroundings {
             data_dir: Some("/d".into()),
             cache_dir: Some("/c".into()),
@@ -125,28 +141,39 @@ mod tests {
             ..Surroundings::default()
         };
         let settings = flags.iter().map(|(key, text)| ((*key).into(), (*text).into())).collect();
-        Config::load(&surroundings, Flags { file: Some(path), settings })
+        Config::load(&surroundings, Flags { file: Some(path.to_owned()), settings })
     }
 
+    fn load(file: &str, flags: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let folder = tempfile::tempdir().unwrap();
+        load_at(&folder.path().join("wardian.toml"), file, flags)
+    }
+
+    /// INVARIANT(own-keys)
     #[test]
-    fn keys_are_read_from_a_file_and_from_a_flag() {
+    fn own_keys_of_a_file_lie_beside_it_and_those_of_a_flag_in_the_working_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wardian.toml");
         let file = format!(
             "[skills]\nrequire_signatures = true\n[skills.trusted_keys]\n\
              \"acme.*\" = [\"{KEY}\", \"cosign.pub\"]\n\"*\" = \"/etc/key.pem\"\n"
         );
-        let config = load(&file, &[]).unwrap();
+        let config = load_at(&path, &file, &[]).unwrap();
         assert!(config.skills.require_signatures);
         let pattern = |text: &str| NamePattern::parse(text).unwrap();
-        let file_at = |path: &str| TrustedKey::File(path.into());
-        let keys = &config.skills.trusted_keys;
-        let inline = TrustedKey::Inline(SkillKey::parse(KEY).unwrap());
-        assert_eq!(keys[&pattern("acme.*")], [inline, file_at("/here/cosign.pub")]);
-        assert_eq!(keys[&pattern("*")], [file_at("/etc/key.pem")]);
+        let keys_of = |config: &Config, cosign: PathBuf| {
+            let inline = TrustedKey::Inline(SkillKey::parse(KEY).unwrap());
+            let keys = &config.skills.trusted_keys;
+            assert_eq!(keys[&pattern("acme.*")], [inline, TrustedKey::File(cosign)]);
+            assert_eq!(keys[&pattern("*")], [TrustedKey::File("/etc/key.pem".into())]);
+        };
+        keys_of(&config, folder.path().join("cosign.pub"));
+        // What is printed means the same, wherever it is written.
         let printed = config.to_toml();
         assert_eq!(load(&printed, &[]).unwrap().skills, config.skills, "{printed}");
         let flag = format!("acme.*={KEY};cosign.pub,*=/etc/key.pem");
         let flag = load("[skills]\nrequire_signatures = true", &[(TRUSTED_KEYS, &flag)]).unwrap();
-        assert_eq!(flag.skills, config.skills);
+        keys_of(&flag, "/here/cosign.pub".into());
         let usual = load("", &[]).unwrap();
         assert!(!usual.skills.require_signatures && usual.skills.trusted_keys.is_empty());
     }

@@ -114,7 +114,7 @@ fn split(findings: &mut Findings<'_>) -> Option<Parts> {
     let mut lines = lines_from(text, start);
     let (opening, first) = lines.next().unwrap_or((start..start, ""));
     if first != MARK {
-        let example = "---\\nname: …\\nshort_description: …\\n---";
+        let example = "---\\nname: …\\ndescription: …\\n---";
         let help = match text.get(start..).is_some_and(|rest| rest.trim_start().starts_with(MARK)) {
             true => "remove everything before the `---`".to_owned(),
             false => format!("begin the file with `{example}`, where `\\n` is a new line"),
@@ -247,8 +247,8 @@ mod tests {
 
     #[rustfmt::skip]
     const RULES: &[(&str, &str)] = &[
-        ("", "1:1: error: the first line must be `---`; begin the file with `---\\nname: …\\nshort_description: …\\n---`, where `\\n` is a new line"),
-        ("# Title", "1:1: error: the first line must be `---`; begin the file with `---\\nname: …\\nshort_description: …\\n---`, where `\\n` is a new line"),
+        ("", "1:1: error: the first line must be `---`; begin the file with `---\\nname: …\\ndescription: …\\n---`, where `\\n` is a new line"),
+        ("# Title", "1:1: error: the first line must be `---`; begin the file with `---\\nname: …\\ndescription: …\\n---`, where `\\n` is a new line"),
         ("\n---\nname: x\n---\n", "1:1: error: the first line must be `---`; remove everything \
             before the `---`"),
         ("--- \u{b}x\nname: x", "1:1: error: the first line must be `---`; remove everything \

@@ -16,6 +16,7 @@ use crate::scan::shell::{Shell, look_at_shell};
 use crate::scan::texts::blocks::{CodeBlock, programs_in_shell};
 use crate::scan::texts::hidden::look_at_hidden;
 use crate::scan::texts::page::look_at_text;
+use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillSignatures};
 
 /// Most bytes of one file that are looked at.
 const MAX_FILE_BYTES: usize = 1 << 20;
@@ -119,7 +120,8 @@ pub(crate) struct ScannedPart<'f> {
 /// Looks at files of which some were not read to their end.
 pub(crate) fn findings_of_parts(files: &[ScannedPart<'_>]) -> SkillScan {
     let (mut all, mut pages, mut left) = (Vec::new(), Vec::new(), MAX_BYTES);
-    let files = files.iter().map(|file| (kind_of(file.path, file.bytes), *file));
+    let files = files.iter().filter(|file| !has_signatures_alone(file));
+    let files = files.map(|file| (kind_of(file.path, file.bytes), *file));
     let mut files: Vec<_> = files.collect();
     // What is acted on comes first, so that other files do not use up the bytes.
     files.sort_by_key(|(kind, file)| (!is_skill_page(file.path), kind.order()));
@@ -141,6 +143,11 @@ pub(crate) fn findings_of_parts(files: &[ScannedPart<'_>]) -> SkillScan {
     all.extend(in_code);
     all.extend(in_texts);
     sorted(all)
+}
+
+/// True for the signatures of the skill: encoded text by design, which no model reads.
+fn has_signatures_alone(file: &ScannedPart<'_>) -> bool {
+    file.path == SIGNATURES_FILE && file.is_whole && SkillSignatures::read(file.bytes).is_ok()
 }
 
 /// The text of a file, or the notes about a file that is none.

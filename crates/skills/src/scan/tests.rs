@@ -382,3 +382,18 @@ fn every_rule_has_its_own_name_and_is_documented() {
         assert!(!SCAN_RULES[at + 1..].iter().any(|other| other.code == rule.code), "{}", rule.code);
     }
 }
+
+#[test]
+fn signatures_are_no_finding_and_what_poses_as_them_is_looked_at() {
+    let page = ("SKILL.md", "---\nname: a\ndescription: d\n---\nReads tables.\n");
+    let encoded = "QWxsIHlvdXIgYmFzZSBhcmUgYmVsb25nIHRvIHVz".repeat(20);
+    let envelope = format!(
+        r#"{{"envelopes":[{{"payload":"{encoded}","payloadType":"application/vnd.in-toto+json","signatures":[]}}]}}"#
+    );
+    let posing = envelope.replacen("payloadType", "other", 1);
+    let signed = scan(&[page, (".signatures.json", &envelope)]);
+    assert!(!has(&signed, "encoded-text"), "{signed:?}");
+    for (path, text) in [(".signatures.json", &posing), ("code/.signatures.json", &envelope)] {
+        assert!(has(&scan(&[page, (path, text)]), "encoded-text"), "{path} {text}");
+    }
+}

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::web_url::{UrlCredentials, WebUrl};
+use wardian_vocabulary::ids::Digest;
 
 pub(super) const MAX_MANIFEST: u64 = 4 << 20;
 pub(super) const MAX_LAYER: u64 = 256 << 20;
@@ -49,7 +50,30 @@ pub(crate) struct OciPlace<'a> {
     pub(crate) credentials: Option<&'a UrlCredentials>,
 }
 
-/// The tag for a version: tags have no `+`.
-pub(super) fn tag_of(version: &str) -> String {
-    version.replace('+', "_")
+/// The digest of a descriptor, which becomes a part of URLs: `None` if it is not `sha256:` and 64 lowercase hexadecimal
+/// digits.
+pub(super) fn digest_in(text: &str) -> Option<Digest> {
+    Digest::parse(text.strip_prefix("sha256:")?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_digest_of_sha256_is_one() {
+        let digest = Digest::of(b"x");
+        assert_eq!(digest_in(&format!("sha256:{digest}")), Some(digest));
+        for text in [
+            String::new(),
+            digest.to_string(),
+            format!("sha512:{digest}"),
+            format!("sha256:{digest}/../../x"),
+            format!("sha256:{}", digest.to_string().to_uppercase()),
+            "../../../token?x=".to_owned(),
+            "latest".to_owned(),
+        ] {
+            assert_eq!(digest_in(&text), None, "{text}");
+        }
+    }
 }

@@ -5,14 +5,14 @@
 
 use crate::archive::{ArchiveKind, unpack};
 use crate::error::{SourceError, shown};
-use crate::oci::artifact::{MAX_LAYER, MAX_LAYERS, OciDescriptor, OciPlace, TITLE, tag_of};
+use crate::oci::artifact::{MAX_LAYER, MAX_LAYERS, OciDescriptor, OciPlace, TITLE, digest_in};
 use crate::oci::session::{FetchedManifest, RegistryAccess, RegistrySession};
 use crate::oci::signed;
 use crate::package::skill_package::PackagedSkill;
 use crate::tree::Tree;
 use crate::web::Web;
-use wardian_formats::provenance::skill_signature::CLAIM_VERSION;
-use wardian_vocabulary::ids::SkillVersion;
+use wardian_formats::provenance::skill_signature::{CLAIM_NAME, CLAIM_VERSION};
+use wardian_vocabulary::ids::{SkillName, SkillVersion};
 
 /// Adds the files of an artifact to a tree. Returns its signatures, and the digest of its manifest as its revision.
 pub(crate) fn fetch(
@@ -31,7 +31,10 @@ pub(crate) fn fetch(
             let problem = "the artifact is a list of several: name one of them by its digest";
             return Err(SourceError::damaged("the artifact", problem));
         };
-        found = session.manifest(&only.digest.clone())?;
+        let digest = digest_in(&only.digest).ok_or_else(|| {
+            SourceError::damaged("the artifact", "a digest is not one of SHA-256")
+        })?;
+        found = session.manifest(&format!("sha256:{digest}"))?;
     }
     let layers = &found.manifest.layers;
     if layers.is_empty() || layers.len() > MAX_LAYERS {
@@ -44,13 +47,21 @@ pub(crate) fn fetch(
         add_layer(layer, bytes, tree)?;
     }
     let signatures = signed::signatures_of(&mut session, &found, notes);
-    Ok(PackagedSkill { folder: String::new(), revision, signatures })
+    let promised = promised_in(&found);
+    Ok(PackagedSkill { folder: String::new(), revision, signatures, promised })
+}
+
+/// The name and the version under which a package was published.
+fn promised_in(found: &FetchedManifest) -> Option<(SkillName, SkillVersion)> {
+    let annotations = &found.manifest.annotations;
+    let name = SkillName::parse(annotations.get(CLAIM_NAME)?).ok()?;
+    Some((name, SkillVersion::parse(annotations.get(CLAIM_VERSION)?).ok()?))
 }
 
 /// Refuses a tag that is a version and leads to the package of another one: somebody has moved it.
 fn check_tag(reference: &str, found: &FetchedManifest) -> Result<(), SourceError> {
     let Some(version) = found.manifest.annotations.get(CLAIM_VERSION) else { return Ok(()) };
-    if SkillVersion::parse(reference).is_err() || tag_of(version) == reference {
+    if SkillVersion::parse(reference).is_err() || version == reference {
         return Ok(());
     }
     let problem =

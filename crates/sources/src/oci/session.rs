@@ -3,12 +3,17 @@
 use serde::Deserialize;
 
 use crate::error::{SourceError, shown};
-use crate::oci::artifact::{INDEX, MANIFEST, MAX_LAYER, MAX_MANIFEST, OciDescriptor, OciManifest};
+use crate::oci::artifact::{
+    INDEX, MANIFEST, MAX_LAYER, MAX_MANIFEST, OciDescriptor, OciManifest, digest_in,
+};
 use crate::web::{Redirects, Web, WebRequest, WebResponse};
 use crate::web_url::{UrlCredentials, WebUrl};
 use wardian_vocabulary::ids::Digest;
 
 const MAX_TOKEN: u64 = 1 << 20;
+
+/// Longest tag, by the specification of the distribution of images.
+const MAX_TAG: usize = 128;
 
 const ACCEPTED: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
                         application/vnd.docker.distribution.manifest.v2+json, \
@@ -73,6 +78,10 @@ impl<'a> RegistrySession<'a> {
         &mut self,
         reference: &str,
     ) -> Result<Option<FetchedManifest>, SourceError> {
+        if !is_tag(reference) && digest_in(reference).is_none() {
+            let problem = format!("`{}` is no tag, and no digest of SHA-256", shown(reference));
+            return Err(SourceError::NotASource(problem));
+        }
         let headers = vec![("accept".to_owned(), ACCEPTED.to_owned())];
         let request = RegistryRequest { headers, ..RegistryRequest::default() };
         let response = self.send(&self.url(&format!("manifests/{reference}")), request)?;
@@ -117,8 +126,7 @@ impl<'a> RegistrySession<'a> {
         layer: &OciDescriptor,
         most: u64,
     ) -> Result<Vec<u8>, SourceError> {
-        let hex = layer.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
-        let Some(expected) = hex else {
+        let Some(expected) = digest_in(&layer.digest) else {
             return Err(SourceError::damaged("the manifest", "a digest is not one of SHA-256"));
         };
         if layer.size > most.min(MAX_LAYER) {
@@ -210,6 +218,14 @@ impl<'a> RegistrySession<'a> {
     }
 }
 
+/// True for a text that may be a tag. A lock and a list of referrers are texts of strangers, and become a part of URLs.
+fn is_tag(text: &str) -> bool {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    (1..=MAX_TAG).contains(&text.len())
+        && text.bytes().next().is_some_and(is_word)
+        && text.bytes().all(|byte| is_word(byte) || b".-".contains(&byte))
+}
+
 /// True for the same host, and for hosts below one domain of two labels: a registry and its server of tokens.
 fn has_one_owner(one: &str, other: &str) -> bool {
     let domain = |host: &str| {
@@ -232,6 +248,16 @@ fn field(fields: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tags_are_words_and_no_paths() {
+        for tag in ["latest", "1.0.0-rc.1", "_x", "sha256-00.sig", &"a".repeat(128)] {
+            assert!(is_tag(tag), "{tag}");
+        }
+        for text in ["", ".", "..", "-x", "a/b", "a?b", "a b", "a:b", "é", &"a".repeat(129)] {
+            assert!(!is_tag(text), "{text}");
+        }
+    }
 
     #[test]
     fn challenges_are_read_and_secrets_stay_with_their_owner() {

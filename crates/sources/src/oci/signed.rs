@@ -4,20 +4,19 @@
 //! noted, and does not end the command.
 
 use crate::error::SourceError;
-use crate::oci::artifact::OciDescriptor;
+use crate::oci::artifact::{OciDescriptor, digest_in};
 use crate::oci::referrers::{ENVELOPE, fallback_tag, referrers};
 use crate::oci::session::{FetchedManifest, RegistrySession};
-use crate::package::skill_package::keep_envelope;
+use crate::package::skill_package::{MAX_READ_BYTES, MAX_READ_SIGNATURES, keep_envelope};
 use wardian_formats::provenance::skill_signature::{
     CosignSignature, MAX_SIGNATURES_SIZE, SkillSignatures,
 };
-use wardian_vocabulary::ids::Digest;
-
-/// Most signatures of each kind that are fetched.
-const MAX_SIGNATURES: usize = 16;
 
 /// Largest manifest that is kept with a signature of cosign.
 const MAX_KEPT_MANIFEST: usize = 64 << 10;
+
+/// Largest text that cosign has signed. Such a text has some 300 bytes.
+const MAX_PAYLOAD: u64 = 64 << 10;
 
 /// The kind of a text that cosign has signed.
 const SIMPLE_SIGNING: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
@@ -35,7 +34,7 @@ pub(super) fn signatures_of(
     if let Err(fault) = add_envelopes(session, found, &mut signatures, notes) {
         notes.push(format!("the signatures cannot be read: {fault}"));
     }
-    if let Err(fault) = add_cosign(session, found, &mut signatures) {
+    if let Err(fault) = add_cosign(session, found, &mut signatures, notes) {
         notes.push(format!("the signatures of cosign cannot be read: {fault}"));
     }
     signatures
@@ -49,26 +48,49 @@ fn add_envelopes(
 ) -> Result<(), SourceError> {
     // An envelope is about one package.
     let [layer] = found.manifest.layers.as_slice() else { return Ok(()) };
-    let hex = layer.digest.strip_prefix("sha256:").and_then(|hex| Digest::parse(hex).ok());
-    let Some(package) = hex else { return Ok(()) };
+    let Some(package) = digest_in(&layer.digest) else { return Ok(()) };
     let is_envelope =
         |one: &&OciDescriptor| one.artifact_type.as_deref().is_none_or(|kind| kind == ENVELOPE);
     let all = referrers(session, &found.digest)?;
-    for referrer in all.iter().filter(is_envelope).take(MAX_SIGNATURES) {
-        let Some(signed) = session.find_manifest(&referrer.digest)? else { continue };
-        let envelopes = signed.manifest.layers.iter().filter(|one| one.media_type == ENVELOPE);
-        for layer in envelopes.take(1) {
-            let text = session.layer(layer, MAX_SIGNATURES_SIZE.as_u64())?;
-            keep_envelope(&text, package, signatures, notes);
+    let all: Vec<&OciDescriptor> = all.iter().filter(is_envelope).collect();
+    let mut room = MAX_READ_BYTES;
+    for (count, referrer) in all.iter().enumerate() {
+        if count >= MAX_READ_SIGNATURES || room == 0 {
+            let left = all.len().saturating_sub(count);
+            notes.push(format!("{left} further signatures were not read"));
+            break;
+        }
+        // One that is damaged hides no other.
+        match envelope_of(session, referrer) {
+            Ok(Some(text)) => {
+                room = room.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
+                keep_envelope(&text, package, signatures, notes);
+            }
+            Ok(None) => {}
+            Err(fault) => notes.push(format!("a signature was left out: {fault}")),
         }
     }
     Ok(())
+}
+
+/// The text of the envelope that a referrer has; `None` if it has none.
+fn envelope_of(
+    session: &mut RegistrySession<'_>,
+    referrer: &OciDescriptor,
+) -> Result<Option<Vec<u8>>, SourceError> {
+    if digest_in(&referrer.digest).is_none() {
+        return Err(SourceError::damaged("a referrer", "its digest is not one of SHA-256"));
+    }
+    let Some(signed) = session.find_manifest(&referrer.digest)? else { return Ok(None) };
+    let layer = signed.manifest.layers.iter().find(|one| one.media_type == ENVELOPE);
+    layer.map(|layer| session.layer(layer, MAX_SIGNATURES_SIZE.as_u64())).transpose()
 }
 
 fn add_cosign(
     session: &mut RegistrySession<'_>,
     found: &FetchedManifest,
     signatures: &mut SkillSignatures,
+    notes: &mut Vec<String>,
 ) -> Result<(), SourceError> {
     if found.bytes.len() > MAX_KEPT_MANIFEST {
         return Ok(());
@@ -76,10 +98,17 @@ fn add_cosign(
     let tag = format!("{}.sig", fallback_tag(&found.digest));
     let Some(signed) = session.find_manifest(&tag)? else { return Ok(()) };
     let layers = signed.manifest.layers.iter().filter(|layer| layer.media_type == SIMPLE_SIGNING);
-    for layer in layers.take(MAX_SIGNATURES) {
+    for layer in layers.take(MAX_READ_SIGNATURES) {
         let Some(signature) = layer.annotations.get(COSIGN_SIGNATURE) else { continue };
-        let payload = session.layer(layer, MAX_SIGNATURES_SIZE.as_u64())?;
-        signatures.add_cosign(CosignSignature::new(&found.bytes, &payload, signature));
+        match session.layer(layer, MAX_PAYLOAD) {
+            Ok(payload) => {
+                let signature = CosignSignature::new(&found.bytes, &payload, signature);
+                if !signatures.gather_cosign(signature) {
+                    notes.push("a signature of cosign was left out: there are too many".to_owned());
+                }
+            }
+            Err(fault) => notes.push(format!("a signature of cosign was left out: {fault}")),
+        }
     }
     Ok(())
 }

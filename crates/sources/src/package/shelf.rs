@@ -14,7 +14,8 @@ use crate::archive;
 use crate::error::SourceError;
 use crate::folder::read_file;
 use crate::package::skill_package::{
-    PackagedSkill, Publication, SkillPackage, keep_envelope, taken,
+    MAX_READ_BYTES, MAX_READ_SIGNATURES, PackagedSkill, Publication, SkillPackage, keep_envelope,
+    taken,
 };
 use crate::tree::{MAX_FILES, Tree};
 use wardian_formats::provenance::skill_signature::{MAX_SIGNATURES_SIZE, SkillSignatures};
@@ -32,9 +33,6 @@ const KEY_DIGITS: usize = 16;
 
 /// Largest package.
 const MAX_PACKAGE: u64 = 256 << 20;
-
-/// Most signatures of one package that are read.
-const MAX_SIGNATURES: usize = 16;
 
 /// Publishes a package in a folder.
 pub(crate) fn publish(folder: &Path, package: &SkillPackage) -> Result<Publication, SourceError> {
@@ -60,7 +58,8 @@ pub(crate) fn publish(folder: &Path, package: &SkillPackage) -> Result<Publicati
             });
         }
     }
-    Ok(Publication { place: place.display().to_string(), is_new, is_signature_new })
+    let place = place.display().to_string();
+    Ok(Publication { place, is_new, is_signature_new, moved_from: None })
 }
 
 /// Writes a file as a whole, unless there is one. True if there was none.
@@ -134,8 +133,27 @@ pub(crate) fn fetch(
     Ok((!packages.is_empty()).then_some(packages))
 }
 
+/// Adds the files of an archive to a tree: of a package, or of any other.
+pub(crate) fn fetch_file(
+    path: &Path,
+    tree: &mut Tree,
+    notes: &mut Vec<String>,
+) -> Result<PackagedSkill, SourceError> {
+    let bytes = read_file(path, MAX_PACKAGE)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_PACKAGE {
+        let most = MAX_PACKAGE >> 20;
+        return Err(SourceError::TooLarge(format!("an archive of more than {most} MiB")));
+    }
+    archive::unpack(&bytes, tree)?;
+    let digest = Digest::of(&bytes);
+    let signatures = signatures_beside(path, digest, notes)?;
+    let (folder, revision) = (String::new(), format!("sha256:{digest}"));
+    // The user has typed the name of the file, and may have given it.
+    Ok(PackagedSkill { folder, revision, signatures, promised: None })
+}
+
 /// The signatures of a package in a file, if it lies in a folder of packages.
-pub(crate) fn signatures_beside(
+fn signatures_beside(
     place: &Path,
     package: Digest,
     notes: &mut Vec<String>,
@@ -165,6 +183,10 @@ fn unpack(
     let digest = Digest::of(&bytes);
     let mut own = Tree::default();
     archive::unpack(&bytes, &mut own)?;
+    // A skill below it would be one without signatures, and of any name.
+    if !own.files().any(|(path, _)| [DOCUMENT_FILE, MANIFEST_FILE].contains(&path)) {
+        return Err(SourceError::damaged("the package", "it has no skill at its root"));
+    }
     for (path, content) in own.files() {
         let path = if below.is_empty() { path.to_owned() } else { format!("{below}/{path}") };
         tree.add(&path, content.to_vec())?;
@@ -172,7 +194,8 @@ fn unpack(
     notes.extend(own.notes());
     let signatures = signatures_of(folder, version, digest, notes)?;
     let revision = format!("{version} sha256:{digest}");
-    Ok(PackagedSkill { folder: below.to_owned(), revision, signatures })
+    let promised = name_of(folder).map(|name| (name, version.clone()));
+    Ok(PackagedSkill { folder: below.to_owned(), revision, signatures, promised })
 }
 
 fn signatures_of(
@@ -188,10 +211,22 @@ fn signatures_of(
         let key = rest.strip_suffix(SIGNATURE).unwrap_or_default();
         key.len() == KEY_DIGITS && key.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
-    let mut signatures = SkillSignatures::default();
-    for name in names.iter().filter(is_signature).take(MAX_SIGNATURES) {
-        let text = read_file(&folder.join(name), MAX_SIGNATURES_SIZE.as_u64())?;
-        keep_envelope(&text, package, &mut signatures, notes);
+    let (mut signatures, mut room) = (SkillSignatures::default(), MAX_READ_BYTES);
+    let found: Vec<&String> = names.iter().filter(is_signature).collect();
+    for (count, name) in found.iter().enumerate() {
+        if count >= MAX_READ_SIGNATURES || room == 0 {
+            let left = found.len().saturating_sub(count);
+            notes.push(format!("{left} further signatures of {version} were not read"));
+            break;
+        }
+        // What is no signature makes the package an unsigned one, and nothing more.
+        match read_file(&folder.join(name), MAX_SIGNATURES_SIZE.as_u64()) {
+            Ok(text) => {
+                room = room.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
+                keep_envelope(&text, package, &mut signatures, notes);
+            }
+            Err(fault) => notes.push(format!("a signature was left out: {fault}")),
+        }
     }
     Ok(signatures)
 }

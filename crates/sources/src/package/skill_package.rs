@@ -6,7 +6,7 @@ use crate::tree::Tree;
 use wardian_formats::provenance::skill_signature::{SkillClaim, SkillEnvelope, SkillSignatures};
 use wardian_formats::provenance::tar::TarWriter;
 use wardian_formats::provenance::{PrivateKey, ProvenanceError};
-use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
 /// Digits of the id of a key.
 const KEY_ID: usize = 64;
@@ -91,6 +91,8 @@ pub struct Publication {
     pub is_new: bool,
     /// True if a signature was added that was not there.
     pub is_signature_new: bool,
+    /// The version to which the tag led before, if it was moved to this one.
+    pub moved_from: Option<SkillVersion>,
 }
 
 /// A package as it came from a folder or a registry.
@@ -102,7 +104,13 @@ pub struct PackagedSkill {
     pub revision: String,
     /// Its signatures. Nothing is verified yet.
     pub signatures: SkillSignatures,
+    /// The name and the version under which it was published, if its place says so.
+    pub promised: Option<(SkillName, SkillVersion)>,
 }
+
+/// Most signatures of one package that are read, and all their bytes. The best of them are kept when the skill is known.
+pub(crate) const MAX_READ_SIGNATURES: usize = 64;
+pub(crate) const MAX_READ_BYTES: u64 = 4 << 20;
 
 /// Keeps an envelope that is about this package, and names one that is not.
 pub(crate) fn keep_envelope(
@@ -113,7 +121,11 @@ pub(crate) fn keep_envelope(
 ) {
     let read = SkillEnvelope::read(text);
     match read.and_then(|envelope| Ok((envelope.package()?, envelope))) {
-        Ok((found, envelope)) if found == package => signatures.add(envelope),
+        Ok((found, envelope)) if found == package => {
+            if !signatures.gather(envelope) {
+                notes.push("a signature was left out: there are too many".to_owned());
+            }
+        }
         Ok(_) => notes.push("a signature of another package was left out".to_owned()),
         Err(fault) => notes.push(format!("a signature was left out: {fault}")),
     }
@@ -129,7 +141,7 @@ mod tests {
     use super::*;
     use crate::package::shelf;
     use crate::tree::Tree;
-    use wardian_vocabulary::ids::{SkillName, SkillVersion};
+    use wardian_formats::provenance::skill_signature::SkillKey;
 
     fn claim(version: &str) -> SkillClaim {
         SkillClaim {
@@ -202,6 +214,49 @@ mod tests {
         assert!(matches!(taken, SourceError::Taken { .. }), "{taken}");
         let place = folder.path().join("acme.report/1.0.0.tar");
         assert_eq!(std::fs::read(place).unwrap(), one.bytes);
+    }
+
+    /// A key of Ed25519 whose 32 bytes are zeros.
+    const KEY: &str = "-----BEGIN PRIVATE KEY-----\n\
+        MC4CAQAwBQYDK2VwBCIEIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n\
+        -----END PRIVATE KEY-----\n";
+
+    #[test]
+    fn what_lies_beside_a_signature_hides_it_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = PrivateKey::read(KEY).unwrap();
+        let mut package = SkillPackage::pack(claim("1.0.0"), &[("SKILL.md", b"x")]).unwrap();
+        package.sign(&key).unwrap();
+        shelf::publish(folder.path(), &package).unwrap();
+        let shelf = folder.path().join("acme.report");
+        for one in 0..20 {
+            std::fs::write(shelf.join(format!("1.0.0.{one:016x}.dsse.json")), "{}").unwrap();
+        }
+        std::fs::create_dir(shelf.join("1.0.0.00000000000000ff.dsse.json")).unwrap();
+        let (mut tree, mut notes) = (Tree::default(), Vec::new());
+        let found = shelf::fetch(&shelf, None, &mut tree, &mut notes).unwrap().unwrap().remove(0);
+        let keys = [SkillKey::Ed25519(key.public())];
+        assert!(found.signatures.signer(&claim("1.0.0"), &keys).is_ok());
+        assert_eq!(notes.len(), 21, "{notes:?}");
+        assert_eq!(found.promised.unwrap().1.as_str(), "1.0.0");
+        // However many there are, no more are read than fit.
+        for one in 100..200 {
+            std::fs::write(shelf.join(format!("1.0.0.{one:016x}.dsse.json")), "{}").unwrap();
+        }
+        let (mut tree, mut notes) = (Tree::default(), Vec::new());
+        shelf::fetch(&shelf, None, &mut tree, &mut notes).unwrap();
+        assert_eq!(notes.len(), MAX_READ_SIGNATURES + 1, "{notes:?}");
+        assert!(notes.iter().any(|note| note.contains("further signatures")), "{notes:?}");
+    }
+
+    #[test]
+    fn a_package_has_its_skill_at_its_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let package = SkillPackage::pack(claim("1.0.0"), &[("x/SKILL.md", b"x")]).unwrap();
+        shelf::publish(folder.path(), &package).unwrap();
+        let (mut tree, mut notes) = (Tree::default(), Vec::new());
+        let refused = shelf::fetch(folder.path(), None, &mut tree, &mut notes).unwrap_err();
+        assert!(refused.to_string().contains("no skill at its root"), "{refused}");
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //!
 //! Such a signature covers a small JSON text, which has the digest of the artifact's manifest. The manifest has the claim
 //! in its annotations. So the manifest is kept with the signature, and no registry is needed to check it again.
+//!
+//! A key of cosign often signs other artifacts, too, and anybody may write annotations into those. So only the manifest of a
+//! package makes a claim: one of its kind, with one layer of its kind.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +15,12 @@ use crate::provenance::skill_signature::claim::SkillClaim;
 use crate::provenance::skill_signature::signature_fault::SignatureFault;
 use crate::provenance::skill_signature::skill_key::SkillKey;
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
+
+/// The kind of a published skill among artifacts.
+pub const SKILL_ARTIFACT: &str = "application/vnd.wardian.skill.v1";
+
+/// The kind of the only layer of such an artifact: the package.
+pub const PACKAGE_LAYER: &str = "application/vnd.wardian.skill.package.v1.tar";
 
 /// The annotation of a manifest with the digest of the skill's files.
 pub const CLAIM_DIGEST: &str = "dev.wardian.skill.digest";
@@ -58,9 +67,21 @@ struct SignedImage {
 
 /// What is read of a manifest.
 #[derive(Deserialize)]
-struct Annotated {
+#[serde(rename_all = "camelCase")]
+struct SignedManifest {
+    #[serde(default)]
+    artifact_type: String,
+    #[serde(default)]
+    layers: Vec<SignedLayer>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SignedLayer {
+    #[serde(default)]
+    media_type: String,
 }
 
 impl CosignSignature {
@@ -96,14 +117,19 @@ impl CosignSignature {
         if critical.kind != TYPE || critical.image.digest != digest {
             return Err(malformed("a signature of cosign is for another manifest"));
         }
-        let Annotated { annotations } = serde_json::from_slice(&manifest)
+        let manifest: SignedManifest = serde_json::from_slice(&manifest)
             .map_err(|_fault| malformed("a manifest is not of its format"))?;
-        claim_in(&annotations).ok_or(SignatureFault::NoClaim)
+        claim_in(&manifest).ok_or(SignatureFault::NoClaim)
     }
 }
 
-/// The claim in the annotations of a manifest.
-fn claim_in(annotations: &BTreeMap<String, String>) -> Option<SkillClaim> {
+/// The claim in the annotations of a package's manifest; `None` for that of another artifact.
+fn claim_in(manifest: &SignedManifest) -> Option<SkillClaim> {
+    let [layer] = manifest.layers.as_slice() else { return None };
+    if manifest.artifact_type != SKILL_ARTIFACT || layer.media_type != PACKAGE_LAYER {
+        return None;
+    }
+    let annotations = &manifest.annotations;
     Some(SkillClaim {
         digest: Digest::parse(annotations.get(CLAIM_DIGEST)?).ok()?,
         name: SkillName::parse(annotations.get(CLAIM_NAME)?).ok()?,

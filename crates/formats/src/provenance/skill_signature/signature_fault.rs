@@ -27,8 +27,8 @@ pub enum SignatureFault {
     /// The files are not those that were signed.
     #[error("has other files than those that were signed")]
     OtherFiles,
-    /// The manifest that cosign signed does not name the digest of the files.
-    #[error("is signed by cosign, but its manifest has no annotations of `wardian skills publish`")]
+    /// The manifest that cosign signed is not that of a package, or does not name the digest of the files.
+    #[error("is signed by cosign, but its manifest is not one of `wardian skills publish`")]
     NoClaim,
     /// The signatures cannot be read.
     #[error("has signatures that cannot be read: {0}")]

@@ -1,5 +1,7 @@
 //! All signatures of one skill, and the question whether a trusted key is among them.
 
+use std::cmp::Reverse;
+
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::strict;
@@ -17,6 +19,12 @@ pub const SIGNATURES_FILE: &str = ".signatures.json";
 
 /// Most signatures of each kind. Each costs a verification for each trusted key, of some 100 µs.
 const MAX_SIGNATURES: usize = 16;
+
+/// Most signatures of each kind that are looked at before the best of them are kept.
+const MAX_GATHERED: usize = 256;
+
+/// What a file of signatures has around its signatures, in bytes, and more.
+const FRAME: usize = 64;
 
 /// Digits of the id of an unknown key in messages.
 const SHORT_ID: usize = 16;
@@ -84,18 +92,38 @@ impl SkillSignatures {
         self.cosign.is_empty() && self.envelopes.is_empty()
     }
 
-    /// Adds an envelope, unless it is there or there are too many.
-    pub fn add(&mut self, envelope: SkillEnvelope) {
-        if self.envelopes.len() < MAX_SIGNATURES && !self.envelopes.contains(&envelope) {
+    /// Adds an envelope. False if it is not there now, because there are too many.
+    #[must_use]
+    pub fn add(&mut self, envelope: SkillEnvelope) -> bool {
+        let is_there = self.envelopes.contains(&envelope);
+        let has_room = self.envelopes.len() < MAX_SIGNATURES;
+        if !is_there && has_room {
             self.envelopes.push(envelope);
         }
+        is_there || has_room
     }
 
-    /// Adds a signature of cosign, unless it is there or there are too many.
-    pub fn add_cosign(&mut self, signature: CosignSignature) {
-        if self.cosign.len() < MAX_SIGNATURES && !self.cosign.contains(&signature) {
+    /// Adds an envelope to those of which [the best are kept](Self::keep_best). False if it is not there now, because
+    /// there are too many even for that.
+    #[must_use]
+    pub fn gather(&mut self, envelope: SkillEnvelope) -> bool {
+        let is_there = self.envelopes.contains(&envelope);
+        let has_room = self.envelopes.len() < MAX_GATHERED;
+        if !is_there && has_room {
+            self.envelopes.push(envelope);
+        }
+        is_there || has_room
+    }
+
+    /// Adds a signature of cosign, as [`Self::gather`] does an envelope.
+    #[must_use]
+    pub fn gather_cosign(&mut self, signature: CosignSignature) -> bool {
+        let is_there = self.cosign.contains(&signature);
+        let has_room = self.cosign.len() < MAX_GATHERED;
+        if !is_there && has_room {
             self.cosign.push(signature);
         }
+        is_there || has_room
     }
 
     /// Drops signatures of other files, versions and skills. Nothing is verified. Returns how many there were.
@@ -106,10 +134,55 @@ impl SkillSignatures {
         before.saturating_sub(self.envelopes.len().saturating_add(self.cosign.len()))
     }
 
-    /// Adds those of another set.
-    pub fn extend(&mut self, others: Self) {
-        others.envelopes.into_iter().for_each(|one| self.add(one));
-        others.cosign.into_iter().for_each(|one| self.add_cosign(one));
+    /// Gathers those of another set, too. Returns how many there was no room for.
+    pub fn gather_all(&mut self, others: Self) -> usize {
+        let envelopes = others.envelopes.into_iter().map(|one| self.gather(one));
+        let lost = envelopes.filter(|is_there| !is_there).count();
+        let cosign = others.cosign.into_iter().map(|one| self.gather_cosign(one));
+        lost.saturating_add(cosign.filter(|is_there| !is_there).count())
+    }
+
+    /// Keeps as many as a file of signatures may have: first those of trusted keys for what is claimed of a skill, then
+    /// others for it. Returns how many were dropped.
+    pub fn keep_best(&mut self, found: &SkillClaim, keys: &[SkillKey]) -> usize {
+        let mut all: Vec<(SignatureRank, AnySignature)> = Vec::new();
+        all.extend(std::mem::take(&mut self.envelopes).into_iter().map(|one| {
+            let is_for_it = one.claim().is_ok_and(|claim| claim == *found);
+            let rank = SignatureRank::of(&of_envelope(&one, found, keys), is_for_it);
+            (rank, AnySignature::Envelope(one))
+        }));
+        all.extend(std::mem::take(&mut self.cosign).into_iter().map(|one| {
+            let is_for_it = one.claim().is_ok_and(|claim| claim == *found);
+            (SignatureRank::of(&of_cosign(&one, found, keys), is_for_it), AnySignature::Cosign(one))
+        }));
+        // Those of one rank stay in their order.
+        all.sort_by_key(|(rank, _)| Reverse(*rank));
+        let mut room = usize::try_from(MAX_SIGNATURES_SIZE.as_u64()).unwrap_or(usize::MAX);
+        room = room.saturating_sub(FRAME);
+        let mut dropped = 0_usize;
+        for (_, one) in all {
+            let size = one.size();
+            let is_kept = size.is_some_and(|size| size <= room) && self.keep(one);
+            match size.filter(|_| is_kept) {
+                Some(size) => room = room.saturating_sub(size),
+                None => dropped = dropped.saturating_add(1),
+            }
+        }
+        dropped
+    }
+
+    /// Adds a signature unless there are enough of its kind.
+    fn keep(&mut self, one: AnySignature) -> bool {
+        match one {
+            AnySignature::Envelope(one) => self.add(one),
+            AnySignature::Cosign(one) => {
+                let has_room = self.cosign.len() < MAX_SIGNATURES;
+                if has_room {
+                    self.cosign.push(one);
+                }
+                has_room
+            }
+        }
     }
 
     /// The trusted key that vouches for what is claimed of a skill.
@@ -165,6 +238,34 @@ impl SkillSignatures {
     }
 }
 
+/// A signature of either kind.
+enum AnySignature {
+    Envelope(SkillEnvelope),
+    Cosign(CosignSignature),
+}
+
+impl AnySignature {
+    /// Its size in a file of signatures, with the comma; `None` if it has no canonical form.
+    fn size(&self) -> Option<usize> {
+        let text = match self {
+            Self::Envelope(one) => canonical(one),
+            Self::Cosign(one) => canonical(one),
+        };
+        Some(text.ok()?.len().saturating_add(1))
+    }
+}
+
+/// How much a signature is worth: by whether a trusted key vouches, else how near it is to that, else whether it claims to be
+/// for the skill.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct SignatureRank(u8, bool);
+
+impl SignatureRank {
+    fn of(outcome: &Result<SkillSigner, SignatureFault>, is_for_it: bool) -> Self {
+        Self(outcome.as_ref().map_or_else(SignatureFault::weight, |_| u8::MAX), is_for_it)
+    }
+}
+
 fn of_envelope(
     envelope: &SkillEnvelope,
     found: &SkillClaim,
@@ -201,9 +302,13 @@ fn of_cosign(
 mod tests {
     use data_encoding::BASE64;
     use ring::rand::SystemRandom;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::provenance::ed25519_keys::PrivateKey;
+    use crate::provenance::skill_signature::cosign::{
+        CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, PACKAGE_LAYER, SKILL_ARTIFACT,
+    };
     use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
     fn private(seed: u8) -> PrivateKey {
@@ -223,7 +328,7 @@ mod tests {
 
     fn signed(claim: &SkillClaim, key: &PrivateKey) -> SkillSignatures {
         let mut signatures = SkillSignatures::default();
-        signatures.add(SkillEnvelope::sign(claim, Digest::of(b"package"), key).unwrap());
+        assert!(signatures.add(SkillEnvelope::sign(claim, Digest::of(b"package"), key).unwrap()));
         SkillSignatures::read(signatures.text().unwrap().as_bytes()).unwrap()
     }
 
@@ -249,8 +354,8 @@ mod tests {
         assert!(matches!(none, SignatureFault::Foreign { .. }), "{none}");
         // One that is right is enough, wherever it stands.
         let mut both = signed(&found, &theirs);
-        both.extend(signed(&claim("acme.report", "1.0.0", "x"), &ours));
-        both.extend(signed(&found, &ours));
+        both.gather_all(signed(&claim("acme.report", "1.0.0", "x"), &ours));
+        both.gather_all(signed(&found, &ours));
         assert!(both.signer(&found, &keys).is_ok());
     }
 
@@ -310,6 +415,34 @@ mod tests {
         assert!(SkillSignatures::read(b"{}").unwrap().is_empty());
     }
 
+    #[test]
+    fn the_signature_of_a_trusted_key_is_kept_however_many_others_there_are() {
+        let (ours, theirs) = (private(1), private(2));
+        let keys = [SkillKey::Ed25519(ours.public())];
+        let found = claim("acme.report", "1.0.0", "files");
+        let envelope = |of: usize, key: &PrivateKey| {
+            SkillEnvelope::sign(&found, Digest::of(&of.to_be_bytes()), key).unwrap()
+        };
+        let mut many = SkillSignatures::default();
+        for one in 0..100 {
+            assert!(many.gather(envelope(one, &theirs)));
+        }
+        assert!(many.gather(envelope(0, &ours)));
+        // What is too large for a file of signatures is dropped, whoever made it.
+        let large = CosignSignature::new(&[b'x'; 64 << 10], &[b'x'; 200 << 10], "");
+        assert!(many.gather_cosign(large));
+        assert_eq!(many.keep_best(&found, &keys), 101 + 1 - 16);
+        let kept = SkillSignatures::read(many.text().unwrap().as_bytes()).unwrap();
+        assert!(kept.signer(&found, &keys).is_ok());
+        // Such a file takes no more, but has what it has.
+        let mut full = kept.clone();
+        assert!(!full.add(envelope(200, &theirs)) && full.add(envelope(0, &ours)));
+        assert_eq!(full, kept);
+        let mut gathered = SkillSignatures::default();
+        let all = (0..300).filter(|one| gathered.gather(envelope(*one, &theirs)));
+        assert_eq!(all.count(), 256);
+    }
+
     /// A key of cosign, and its signature of a manifest.
     fn of_cosign(manifest: &str, digest: &str) -> (SkillKey, CosignSignature) {
         use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
@@ -331,31 +464,42 @@ mod tests {
     #[test]
     fn cosign_covers_a_manifest_that_names_the_files() {
         let found = claim("acme.report", "1.0.0", "files");
-        let manifest = |version: &str| {
-            format!(
-                "{{\"annotations\":{{\"dev.wardian.skill.digest\":\"{}\",\
-                 \"dev.wardian.skill.name\":\"acme.report\",\
-                 \"dev.wardian.skill.version\":\"{version}\"}}}}",
-                found.digest
-            )
+        let package = json!({ "mediaType": PACKAGE_LAYER });
+        let manifest = |version: &str, kind: &str, layers: &[&Value]| {
+            let annotations = json!({
+                CLAIM_DIGEST: found.digest, CLAIM_NAME: "acme.report", CLAIM_VERSION: version,
+            });
+            json!({ "artifactType": kind, "layers": layers, "annotations": annotations })
+                .to_string()
         };
         let digest = |text: &str| format!("sha256:{}", Digest::of(text.as_bytes()));
         let judged = |manifest: &str, digest: &str| {
             let (key, signature) = of_cosign(manifest, digest);
             let mut signatures = SkillSignatures::default();
-            signatures.add_cosign(signature);
+            assert!(signatures.gather_cosign(signature));
             signatures.signer(&found, &[key]).map(|signer| signer.form)
         };
-        let good = manifest("1.0.0");
+        let good = manifest("1.0.0", SKILL_ARTIFACT, &[&package]);
         assert_eq!(judged(&good, &digest(&good)).unwrap(), "cosign");
-        let old = manifest("0.9.0");
+        let old = manifest("0.9.0", SKILL_ARTIFACT, &[&package]);
         assert!(matches!(judged(&old, &digest(&old)), Err(SignatureFault::OtherSkill { .. })));
         assert!(matches!(judged(&good, &digest(&old)), Err(SignatureFault::Malformed(_))));
         assert_eq!(judged("{}", &digest("{}")), Err(SignatureFault::NoClaim));
+        // The key signs images, too, and somebody has annotated one.
+        let image = json!({ "mediaType": "application/vnd.oci.image.layer.v1.tar" });
+        for other in [
+            manifest("1.0.0", "", &[&package]),
+            manifest("1.0.0", "application/vnd.example", &[&package]),
+            manifest("1.0.0", SKILL_ARTIFACT, &[]),
+            manifest("1.0.0", SKILL_ARTIFACT, &[&image]),
+            manifest("1.0.0", SKILL_ARTIFACT, &[&package, &package]),
+        ] {
+            assert_eq!(judged(&other, &digest(&other)), Err(SignatureFault::NoClaim), "{other}");
+        }
         let (key, _) = of_cosign(&good, &digest(&good));
         let (_, signature) = of_cosign(&good, &digest(&good));
         let mut foreign = SkillSignatures::default();
-        foreign.add_cosign(signature);
+        assert!(foreign.gather_cosign(signature));
         assert!(matches!(foreign.signer(&found, &[key]), Err(SignatureFault::Foreign { .. })));
     }
 }

@@ -13,8 +13,8 @@ const OF_MODULES: [&str; 9] = [
     "random.seed",
 ];
 
-/// True for a text with a guard for what is done only in a program. A guard that does nothing but raise says
-/// that the file is a module.
+/// True for a text with a guard for what is done only in a program. A guard that does nothing but raise an error says
+/// that the file is a module; `SystemExit` is the end of a program.
 pub(super) fn has_guard(text: &str) -> bool {
     let is_guard = |line: &&str| {
         line.starts_with("if") && line.contains("__name__") && line.contains("__main__")
@@ -22,7 +22,12 @@ pub(super) fn has_guard(text: &str) -> bool {
     let Some(guard) = top_lines(text).find(is_guard) else { return false };
     let behind = text.split_once(guard).map_or("", |(_, behind)| behind);
     let mut done = behind.lines().map(str::trim).filter(|line| !line.is_empty());
-    !done.next().is_some_and(|first| first.starts_with("raise"))
+    !done.next().is_some_and(|first| first.starts_with("raise") && !ends_program(first))
+}
+
+/// True for a line that raises the end of a program: `raise SystemExit(main())`.
+fn ends_program(line: &str) -> bool {
+    line.strip_prefix("raise").is_some_and(|rest| rest.trim_start().starts_with("SystemExit"))
 }
 
 /// True for a text with a first line for a shell.
@@ -38,6 +43,7 @@ pub(super) fn does_something(text: &str) -> bool {
         let rest = line.get(word.len()..).unwrap_or_default();
         match word {
             "for" | "while" | "with" => true,
+            "raise" => ends_program(line),
             "" | "if" | "elif" => false,
             _ => rest.starts_with('(') && !OF_MODULES.iter().any(|of| word.starts_with(of)),
         }
@@ -90,6 +96,7 @@ mod tests {
             "x = 1\nif __name__ == \"__main__\": main()",
             "if (__name__ == '__main__'):\n    main()",
             "if '__main__' == __name__:\n    main()",
+            "if __name__ == '__main__':\n    raise SystemExit(main())\n",
         ] {
             assert!(has_guard(text), "{text}");
         }
@@ -121,6 +128,7 @@ mod tests {
             "path = sys.argv[1]",
             "'''doc\n'''\nmain()",
             "x = '''a''' + '''b'''\nmain()",
+            "raise SystemExit(main())",
         ] {
             assert!(does_something(text), "{text}");
         }
@@ -132,6 +140,7 @@ mod tests {
             "@decorated(1)\ndef f():\n    pass",
             "if TYPE_CHECKING:\n    import x\n",
             "if(x):\n    pass",
+            "raise ImportError('not for this version')",
         ] {
             assert!(!does_something(text), "{text}");
         }

@@ -41,6 +41,9 @@ struct PublishedPackage {
     #[serde(skip_serializing_if = "Option::is_none")]
     signer: Option<String>,
     is_signature_new: bool,
+    /// The version to which the tag led before, if it was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved_from: Option<String>,
     left_out: Vec<String>,
     warnings: Vec<String>,
 }
@@ -76,6 +79,7 @@ pub(crate) fn publish_package(
         size_bytes: package.bytes.len(),
         is_new: done.as_ref().is_some_and(|done| done.is_new),
         is_signature_new: done.as_ref().is_some_and(|done| done.is_signature_new),
+        moved_from: done.as_ref().and_then(|done| Some(done.moved_from.as_ref()?.to_string())),
         place: done.map(|done| done.place),
         signer: key.map(|key| SkillKey::Ed25519(key.public()).label()),
         folder_signatures,
@@ -90,6 +94,9 @@ fn tell(done: &PublishedPackage, as_json: bool) {
     done.warnings.iter().for_each(|warning| note(&shown(&format!("warning: {warning}"))));
     if !done.left_out.is_empty() {
         note(&shown(&format!("left out: {}", done.left_out.join(", "))));
+    }
+    if let Some(before) = &done.moved_from {
+        note(&format!("the tag was moved: it led to {before}, and leads to {} now", done.version));
     }
     if as_json {
         return print_json(done);

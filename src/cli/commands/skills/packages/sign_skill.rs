@@ -11,7 +11,7 @@ use crate::cli::commands::verify::private_key;
 use crate::cli::commands::whole_file::write_whole;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::terminal::output::{note, print_json, print_line};
+use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use wardian_formats::provenance::PrivateKey;
 use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillKey, SkillSignatures};
 use wardian_skills::registry::folders::snapshot::Snapshot;
@@ -59,6 +59,11 @@ pub(crate) fn signed_with(
     if dropped > 0 {
         note(&format!("{dropped} signatures of other files or versions were removed"));
     }
-    package.envelope.into_iter().for_each(|envelope| signatures.add(envelope));
+    if !package.envelope.is_none_or(|envelope| signatures.add(envelope)) {
+        return Err(Failed::refused(format!(
+            "{} has as many signatures as it may have: remove the file, and sign again",
+            shown(&path.display().to_string())
+        )));
+    }
     Ok(signatures)
 }

@@ -130,9 +130,23 @@ fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) {
     }
 }
 
+/// Refuses `owner/repo` where a folder of this name is here: whoever means the folder would get the skills of a
+/// stranger.
+fn ensure_unambiguous(text: &str, source: &SkillSource) -> Result<(), Failed> {
+    let is_short = matches!(source.kind, SourceKind::Git(_)) && !text.contains(':');
+    if is_short && Path::new(text.trim()).is_dir() {
+        let text = shown(text.trim());
+        return Err(Failed::usage(format!(
+            "`{text}` is a folder here and a repository of GitHub: write `./{text}` or `github:{text}`"
+        )));
+    }
+    Ok(())
+}
+
 /// What the user wants of the source that he typed.
 fn of_source_text(text: &str, args: &AddArgs, reach: &mut Reach) -> Result<Vec<Wanted>, Failed> {
     let mut source = SkillSource::parse(text).map_err(of_source)?;
+    ensure_unambiguous(text, &source)?;
     if let Some(path) = &args.path {
         source = source.below(path).map_err(of_source)?;
     }
@@ -302,8 +316,7 @@ fn gather(
     for skill in chosen {
         let origin = reach.origin(&wanted.order, fetched, &skill.folder);
         let name = name_of(skill);
-        let attached = fetched.package(&skill.folder).map(|package| &package.signatures);
-        let signed = Signed { trust, attached };
+        let signed = Signed { trust, package: fetched.package(&skill.folder) };
         let staged = match stage(skill, staging, origin, &wanted.grants, signed)? {
             Err(why) => Err(LeftOut { name, why }),
             Ok(staged)

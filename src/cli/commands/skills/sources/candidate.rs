@@ -116,14 +116,13 @@ pub(super) fn stage(
     }
     Ok(match checked {
         Ok(snapshot) => {
-            let (signatures, more) = signed.signatures(found);
-            notes.extend(more.into_iter().map(|why| format!("`{name}`: {why}")));
-            let signature = match signed.judge(&snapshot.claim(), &signatures) {
-                Ok(signature) => signature,
+            let chosen = match signed.choose(found, &snapshot.claim()) {
+                Ok(chosen) => chosen,
                 Err(why) => return Ok(Err(why)),
             };
-            if !signatures.is_empty() {
-                write(&folder, SIGNATURES_FILE, signatures.text()?.as_bytes())?;
+            notes.extend(chosen.notes.into_iter().map(|why| format!("`{name}`: {why}")));
+            if !chosen.kept.is_empty() {
+                write(&folder, SIGNATURES_FILE, chosen.kept.text()?.as_bytes())?;
             }
             let warnings = snapshot.warnings().iter();
             notes.extend(warnings.map(|warning| format!("`{name}`: {warning}")));
@@ -133,7 +132,7 @@ pub(super) fn stage(
                 staged: folder,
                 origin,
                 notes,
-                signature,
+                signature: chosen.outcome,
                 // With the files that are left out: other clients use them.
                 scan: findings_of(found.files.iter().map(|(path, content)| (*path, *content))),
             })
@@ -183,7 +182,7 @@ fn granted_manifest(snapshot: &Snapshot, grants: &Grants) -> String {
     table.insert("name".to_owned(), text(manifest.name.as_str()));
     table.insert("version".to_owned(), text(manifest.version.as_str()));
     table.insert("description".to_owned(), text(&manifest.description));
-    table.insert("kind".to_owned(), text("instruction"));
+    table.insert("kind".to_owned(), text(manifest.kind.as_str()));
     table.insert("permissions".to_owned(), toml::Value::Table(permissions));
     format!("# Written by `wardian skills add` for what was granted.\n{table}")
 }
@@ -239,12 +238,22 @@ mod tests {
         };
         let grants =
             Grants { network: vec!["https://api.example.com".to_owned()], secrets: Vec::new() };
-        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let signed = Signed { trust: &SkillTrust::default(), package: None };
         let staged = stage(&skill, staging.path(), origin, &grants, signed).unwrap().unwrap();
         assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
+        assert_eq!(staged.snapshot.manifest().kind.as_str(), "instruction");
         assert_eq!(staged.origin.granted_network, grants.network);
         assert_eq!(fs::read_to_string(staged.staged.join("SKILL.md")).unwrap(), document);
         assert!(!staged.files.contains_key(".env"));
         assert!(staged.notes.iter().any(|note| note.contains("1 hidden")), "{:?}", staged.notes);
+        // One with scripts can be executed with what it is granted.
+        let staging = tempfile::tempdir().unwrap();
+        let script = ("scripts/get.py", "print('got')\n");
+        let skill = found("pdf", &[("SKILL.md", document), script]);
+        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let staged = stage(&skill, staging.path(), staged.origin, &grants, signed);
+        let staged = staged.unwrap().unwrap();
+        assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
+        assert_eq!(staged.snapshot.manifest().kind.as_str(), "action");
     }
 }

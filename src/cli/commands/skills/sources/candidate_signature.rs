@@ -6,14 +6,22 @@ use wardian_formats::provenance::skill_signature::{
     SIGNATURES_FILE, SignatureFault, SkillClaim, SkillSignatures,
 };
 use wardian_skills::registry::SkillTrust;
-use wardian_sources::FoundSkill;
+use wardian_sources::{FoundSkill, PackagedSkill};
 
 /// The signatures that came with a skill, and the keys that are trusted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Signed<'s> {
     pub(super) trust: &'s SkillTrust,
-    /// Those beside its package.
-    pub(super) attached: Option<&'s SkillSignatures>,
+    /// The package as which it came.
+    pub(super) package: Option<&'s PackagedSkill>,
+}
+
+/// The signatures that are installed with a skill.
+#[derive(Debug)]
+pub(super) struct ChosenSignatures {
+    pub(super) kept: SkillSignatures,
+    pub(super) outcome: CandidateSignature,
+    pub(super) notes: Vec<String>,
 }
 
 /// Who has signed a skill, as programs read it.
@@ -40,22 +48,54 @@ impl CandidateSignature {
 }
 
 impl Signed<'_> {
+    /// Chooses the signatures that are installed, and judges those. An error is the reason why the skill may not be
+    /// installed.
+    pub(super) fn choose(
+        &self,
+        found: &FoundSkill<'_>,
+        claim: &SkillClaim,
+    ) -> Result<ChosenSignatures, String> {
+        self.ensure_promised(claim)?;
+        let (mut kept, mut notes) = self.signatures(found);
+        let dropped = kept.keep_best(claim, self.trust.keys_for(&claim.name));
+        if dropped > 0 {
+            let bound = "a skill has at most 16 of each form, and 256 KiB";
+            notes.push(format!("{dropped} signatures were left out: {bound}"));
+        }
+        let outcome = self.judge(claim, &kept)?;
+        Ok(ChosenSignatures { kept, outcome, notes })
+    }
+
+    /// Compares name and version with those under which the package was published.
+    fn ensure_promised(&self, claim: &SkillClaim) -> Result<(), String> {
+        match self.package.and_then(|package| package.promised.as_ref()) {
+            Some((name, version)) if (name, version) != (&claim.name, &claim.version) => {
+                Err(format!("its package was published as {name}@{version}, and has {claim}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// All signatures of a skill: those beside its package, and those in its folder. And what is wrong with them.
-    pub(super) fn signatures(&self, found: &FoundSkill<'_>) -> (SkillSignatures, Option<String>) {
-        let mut all = self.attached.cloned().unwrap_or_default();
+    fn signatures(&self, found: &FoundSkill<'_>) -> (SkillSignatures, Vec<String>) {
+        let mut all = self.package.map(|package| package.signatures.clone()).unwrap_or_default();
+        let mut notes = Vec::new();
         let file = found.files.iter().find(|(path, _)| *path == SIGNATURES_FILE);
         match file.map(|(_, text)| SkillSignatures::read(text)) {
-            Some(Ok(more)) => all.extend(more),
-            Some(Err(fault)) => {
-                return (all, Some(format!("`{SIGNATURES_FILE}` was left out: {fault}")));
+            Some(Ok(more)) => {
+                let lost = all.gather_all(more);
+                if lost > 0 {
+                    notes.push(format!("{lost} signatures were left out: there are too many"));
+                }
             }
+            Some(Err(fault)) => notes.push(format!("`{SIGNATURES_FILE}` was left out: {fault}")),
             None => {}
         }
-        (all, None)
+        (all, notes)
     }
 
     /// Judges the signatures. An error is the reason why the skill may not be installed.
-    pub(super) fn judge(
+    fn judge(
         &self,
         claim: &SkillClaim,
         signatures: &SkillSignatures,

@@ -174,7 +174,9 @@ impl Reach {
         package: &SkillPackage,
     ) -> Result<Publication, Failed> {
         let named = |error: SourceError| match error {
-            SourceError::Taken { .. } => Failed::refused(error.to_string()),
+            SourceError::Taken { .. } | SourceError::TagTaken { .. } => {
+                Failed::refused(error.to_string())
+            }
             error => Failed::named("the target", &error).harmless(),
         };
         wardian_sources::publish(&self.web, target, package).map_err(named)

@@ -89,8 +89,8 @@ fn look_at(
     let now = reach.origin(&order, fetched, &skill.folder);
     let grants =
         Grants { network: origin.granted_network.clone(), secrets: origin.granted_secrets.clone() };
-    let attached = fetched.package(&skill.folder).map(|package| &package.signatures);
-    match stage(skill, staging, now, &grants, Signed { trust, attached })? {
+    let signed = Signed { trust, package: fetched.package(&skill.folder) };
+    match stage(skill, staging, now, &grants, signed)? {
         Ok(candidate) => {
             if !is_forced {
                 check_newer(place, &candidate)?;
