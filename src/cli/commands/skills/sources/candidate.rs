@@ -250,7 +250,7 @@ mod tests {
         let staging = tempfile::tempdir().unwrap();
         let script = ("scripts/get.py", "print('got')\n");
         let skill = found("pdf", &[("SKILL.md", document), script]);
-        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let signed = Signed { trust: &SkillTrust::default(), package: None };
         let staged = stage(&skill, staging.path(), staged.origin, &grants, signed);
         let staged = staged.unwrap().unwrap();
         assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
