@@ -519,6 +519,9 @@ fn a_bundle_is_verified_without_anything_else() {
     let other = Command::new();
     other.file("run.tar", &bytes);
     assert_eq!(other.run(&["verify", "run.tar"]).with(0).stdout, "identical\n");
+    // Also where only signed skills are served: the document names the files by their digests.
+    let signed = ["--set", "skills.require_signatures=true", "verify", "run.tar"];
+    assert_eq!(other.run(&signed).with(0).stdout, "identical\n");
     let against = place.run(&["verify", "one.tar", "--against", "run.json"]).with(0);
     assert_eq!(against.stdout, "identical\n");
     said(&place.run(&["bundle", "one.tar", "-o", "three.tar"]).with(2), &["is already a bundle"]);

@@ -358,6 +358,98 @@ fn skills_that_are_not_signed_are_not_installed_where_signatures_are_required() 
 }
 
 #[test]
+fn signatures_of_a_folder_are_published_with_it_if_they_are_for_it() {
+    let user = User::new();
+    let keys = format!("acme.*={}", user.label("ours"));
+    user.skill("v1/acme.report", "1.0.0", "x");
+    user.run(&["skills", "sign", "v1/acme.report", "--key", "ours.pem"]).with(0);
+    let first = user.publish("v1/acme.report", "packages", &[]).with(0).stdout;
+    assert!(first.contains("was published, signed in its folder"), "{first}");
+    assert_eq!(names_in(&user.at("packages/acme.report")).len(), 2);
+    let again = user.publish("v1/acme.report", "packages", &["--json"]).with(0).json();
+    assert_eq!(
+        (&again["folder_signatures"], &again["is_signature_new"]),
+        (&json!(1), &json!(false))
+    );
+    let add = ["skills", "add", "./packages", "--dir", "skills", "--yes"];
+    user.trusting(&keys, &add).with(0);
+    assert_eq!(user.served(&keys).0, ["acme.report"]);
+    // They are no longer for it.
+    user.skill("v1/acme.report", "1.1.0", "x");
+    let changed = user.publish("v1/acme.report", "packages", &[]).with(0).stderr;
+    assert!(
+        changed.contains("1 of the signatures in `.signatures.json` were left out"),
+        "{changed}"
+    );
+    assert_eq!(names_in(&user.at("packages/acme.report")).len(), 3);
+    // What is no file of signatures is not read, whatever it leads to.
+    let place = user.at("v1/acme.report/.signatures.json");
+    fs::remove_file(&place).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", &place).unwrap();
+    for command in [
+        &["skills", "sign", "v1/acme.report", "--key", "ours.pem"][..],
+        &["skills", "publish", "v1/acme.report", "packages"],
+    ] {
+        let refused = user.run(command).with(2).stderr;
+        assert!(refused.contains("is no file of at most"), "{refused}");
+    }
+}
+
+#[test]
+fn a_version_that_only_the_folder_has_is_neither_signed_nor_published() {
+    let user = User::new();
+    let document = "---\nname: pdf\ndescription: Reads it.\n---\nText.\n";
+    user.place.file("pdf@2.0.0/SKILL.md", document);
+    for command in [
+        &["skills", "sign", "pdf@2.0.0", "--key", "ours.pem"][..],
+        &["skills", "publish", "pdf@2.0.0", "packages"],
+    ] {
+        let refused = user.run(command).with(1).stderr;
+        assert!(refused.contains("the version 2.0.0 is only in the name"), "{refused}");
+    }
+    assert!(!user.at("packages").is_dir() && !user.at("pdf@2.0.0/.signatures.json").is_file());
+    let stated =
+        "---\nname: pdf\ndescription: Reads it.\nmetadata:\n  version: \"2.0.0\"\n---\nText.\n";
+    user.place.file("pdf@2.0.0/SKILL.md", stated);
+    user.place.file("pdf@2.0.0/a:b", "x");
+    let refused = user.publish("pdf@2.0.0", "packages", &[]).with(1).stderr;
+    assert!(refused.contains("`wardian skills add` could not install the package"), "{refused}");
+    fs::remove_file(user.at("pdf@2.0.0/a:b")).unwrap();
+    user.run(&["skills", "sign", "pdf@2.0.0", "--key", "ours.pem"]).with(0);
+    user.publish("pdf@2.0.0", "packages", &[]).with(0);
+    assert_eq!(names_in(&user.at("packages/pdf")).len(), 2);
+}
+
+#[test]
+fn skills_are_tested_without_signatures_and_verified_with_all_folders() {
+    let user = User::new();
+    let keys = format!("acme.*={}", user.label("ours"));
+    let code = "def main(args):\n    return {'one': 1}\n";
+    user.place.file("acme.one/code/main.py", code);
+    user.place.file("acme.one/SKILL.md", "---\nname: One\nshort_description: One.\n---\n\n# One\n");
+    let manifest = "name = \"acme.one\"\nversion = \"0.1.0\"\ndescription = \"One.\"\n\
+        kind = \"action\"\n[runtime]\nlanguage = \"python\"\nentrypoint = \"code/main.py\"\n\
+        export = \"main\"\n";
+    user.place.file("acme.one/skill.toml", manifest);
+    let case = r#"{"args": {}, "expect": {"status": "completed", "output": {"one": 1}}}"#;
+    user.place.file("acme.one/resources/tests/good.json", case);
+    user.place.file("skills/.keep", "");
+    let tested = user.trusting(&keys, &["test", "acme.one"]).with(0);
+    assert!(tested.stdout.contains("1 passed, 0 failed"), "{}", tested.stdout);
+    // It is not served, though.
+    user.skill("skills/acme.report", "1.0.0", "x");
+    assert_eq!(user.served(&keys).0, [""; 0]);
+    user.run(&["skills", "sign", "skills/acme.report", "--key", "ours.pem"]).with(0);
+    user.trusting(&keys, &["skills", "verify"]).with(0);
+    // A folder that is not valid has no signature that could be verified.
+    user.place.file("skills/acme.broken/skill.toml", "name = 1");
+    let broken = user.trusting(&keys, &["skills", "verify", "--json"]).with(1).json();
+    assert_eq!(broken["invalid"], json!(["acme.broken"]), "{broken}");
+    user.trusting(&keys, &["skills", "verify", "acme.report"]).with(0);
+    user.trusting(&keys, &["skills", "verify", "acme.broken"]).with(1);
+}
+
+#[test]
 fn keys_that_cannot_be_used_stop_the_command() {
     let user = User::new();
     user.place.file("bad.pub", "no key");

@@ -41,7 +41,7 @@ mod tests;
 pub use crate::registry::config::{BuiltIn, RegistryConfig, TenantFolders, Watching};
 pub use crate::registry::error::{AtPath, RegistryError};
 pub use crate::registry::folders::folder_check::{FolderCheck, check_folder, check_signed_folder};
-pub use crate::registry::folders::trust::{NamePattern, SkillTrust, TrustRule};
+pub use crate::registry::folders::trust::{NamePattern, SkillTrust, TrustRule, signatures_in};
 pub use crate::registry::folders::walk::{MAX_DEPTH, MAX_FILE, MAX_FILES, MAX_TOTAL};
 pub use crate::registry::separation::check_tenant_folders;
 pub use crate::registry::skills::Registry;

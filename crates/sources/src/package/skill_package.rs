@@ -1,10 +1,15 @@
 //! A package: its bytes, its claim and its signatures.
 
+use crate::archive;
 use crate::error::SourceError;
+use crate::tree::Tree;
 use wardian_formats::provenance::skill_signature::{SkillClaim, SkillEnvelope, SkillSignatures};
 use wardian_formats::provenance::tar::TarWriter;
 use wardian_formats::provenance::{PrivateKey, ProvenanceError};
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
+
+/// Digits of the id of a key.
+const KEY_ID: usize = 64;
 
 /// A version of a skill that is to be published.
 #[derive(Debug)]
@@ -48,6 +53,32 @@ impl SkillPackage {
     pub fn sign(&mut self, key: &PrivateKey) -> Result<(), ProvenanceError> {
         self.envelope = Some(SkillEnvelope::sign(&self.claim, self.digest(), key)?);
         Ok(())
+    }
+
+    /// Its files, unpacked and checked as those of any source.
+    ///
+    /// # Errors
+    ///
+    /// It has files that no source may have, such as two whose paths differ only in case.
+    pub fn unpacked(&self) -> Result<Tree, SourceError> {
+        let mut tree = Tree::default();
+        archive::unpack(&self.bytes, &mut tree)?;
+        Ok(tree)
+    }
+
+    /// Those of some envelopes that are about this package and say what it claims. Nothing is verified. Ids of keys name
+    /// files, so an envelope with another kind of id is none of them.
+    #[must_use]
+    pub fn envelopes_among(&self, all: &[SkillEnvelope]) -> Vec<SkillEnvelope> {
+        let digest = self.digest();
+        let is_id =
+            |id: &str| id.len() == KEY_ID && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_of_it = |one: &&SkillEnvelope| {
+            is_id(one.key_id())
+                && one.package().is_ok_and(|found| found == digest)
+                && one.claim().is_ok_and(|found| found == self.claim)
+        };
+        all.iter().filter(is_of_it).cloned().collect()
     }
 }
 
@@ -133,6 +164,41 @@ mod tests {
         for wrong in [&[("a", &b""[..]), ("a", b"")][..], &[("../a", b"")], &[("/a", b"")]] {
             assert!(SkillPackage::pack(claim("1.0.0"), wrong).is_err());
         }
+    }
+
+    #[test]
+    fn what_a_source_may_not_have_is_known_before_it_is_published() {
+        let unpacked = |paths: &[&str]| {
+            let files: Vec<(&str, &[u8])> = paths.iter().map(|path| (*path, &b"x"[..])).collect();
+            SkillPackage::pack(claim("1.0.0"), &files).unwrap().unpacked()
+        };
+        assert_eq!(unpacked(&["SKILL.md", "data/a.txt"]).unwrap().files().count(), 2);
+        for paths in [&["README", "readme"][..], &["\u{e9}", "e\u{301}"], &["a:b"]] {
+            assert!(unpacked(paths).is_err(), "{paths:?}");
+        }
+    }
+
+    #[test]
+    fn envelopes_are_taken_along_for_their_package_alone() {
+        let head = "MC4CAQAwBQYDK2VwBCIEI";
+        let pem = format!(
+            "-----BEGIN PRIVATE KEY-----\n{head}{}\n-----END PRIVATE KEY-----\n",
+            "A".repeat(43)
+        );
+        let key = PrivateKey::read(&pem).unwrap();
+        let package = SkillPackage::pack(claim("1.0.0"), &[("SKILL.md", b"x")]).unwrap();
+        let sign = |version: &str, package: Digest| {
+            SkillEnvelope::sign(&claim(version), package, &key).unwrap()
+        };
+        let good = sign("1.0.0", package.digest());
+        let id = good.text().unwrap().replace(good.key_id(), "../../../../../../../../etc/x");
+        let all = [
+            sign("2.0.0", package.digest()),
+            good.clone(),
+            sign("1.0.0", Digest::of(b"other")),
+            SkillEnvelope::read(id.as_bytes()).unwrap(),
+        ];
+        assert_eq!(package.envelopes_among(&all), [good]);
     }
 
     /// INVARIANT(immutable-packages)

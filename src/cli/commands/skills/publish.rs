@@ -8,13 +8,13 @@ use tempfile::NamedTempFile;
 
 use crate::cli::commands::blobs::{Remote, put_file, remote_of};
 use crate::cli::commands::skills::packages::args::PublishArgs;
-use crate::cli::commands::skills::packages::{ensure_no_secrets, signed_with};
+use crate::cli::commands::skills::packages::{ensure_no_secrets, signatures_at, signed_with};
 use crate::cli::commands::verify::private_key;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::server_option::ServerOption;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
-use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillSignatures};
+use wardian_formats::provenance::skill_signature::SIGNATURES_FILE;
 use wardian_skills::registry::check_folder;
 use wardian_skills::registry::folders::snapshot::Snapshot;
 use wardian_skills::registry::publishing::pack;
@@ -79,7 +79,10 @@ pub(crate) fn publish(args: &PublishArgs, api_key: Option<&str>) -> Result<Exit,
     let state = match (done.is_new, done.is_visible) {
         (true, true) => "was published",
         (true, false) => "was published, and is available within seconds",
-        (false, _) => "was already published, with the same content",
+        (false, true) => "was already published, with the same content",
+        (false, false) => {
+            "was already published, with the same content, and is not served yet; the server's log says why if it stays so"
+        }
     };
     print_line(&shown(&format!("`{}@{}#{}` {state}", done.name, done.version, done.digest)));
     Ok(Exit::Done)
@@ -95,15 +98,8 @@ fn signatures_for(
         let signatures = signed_with(skill, folder, &private_key(key)?)?;
         return Ok(Some(signatures.text()?.into_bytes()));
     }
-    let path = folder.join(SIGNATURES_FILE);
-    match std::fs::read(&path) {
-        Ok(text) => match SkillSignatures::read(&text) {
-            Ok(_) => Ok(Some(text)),
-            Err(fault) => Err(Failed::named(path.display(), &fault)),
-        },
-        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(fault) => Err(Failed::named(path.display(), &fault)),
-    }
+    let signatures = signatures_at(&folder.join(SIGNATURES_FILE))?;
+    Ok(signatures.map(|signatures| signatures.text()).transpose()?.map(String::into_bytes))
 }
 
 /// Removes a version that was published.

@@ -208,6 +208,34 @@ impl SkillSignatures {
         }
         Err(worst)
     }
+
+    /// Its envelopes, in their order. Nothing is verified.
+    #[must_use]
+    pub fn envelopes(&self) -> &[SkillEnvelope] {
+        &self.envelopes
+    }
+
+    /// How many there are that are not [envelopes](Self::envelopes).
+    #[must_use]
+    pub const fn others(&self) -> usize {
+        self.cosign.len()
+    }
+
+    /// Adds those of another set that are not there. False if there is no room for all; then none is added.
+    #[must_use]
+    pub fn merge(&mut self, others: &Self) -> bool {
+        let mut merged = self.clone();
+        let envelopes = others.envelopes.iter().filter(|one| !self.envelopes.contains(one));
+        merged.envelopes.extend(envelopes.cloned());
+        let cosign = others.cosign.iter().filter(|one| !self.cosign.contains(one));
+        merged.cosign.extend(cosign.cloned());
+        let most = merged.envelopes.len().max(merged.cosign.len());
+        let is_small = most <= MAX_SIGNATURES && merged.text().is_ok();
+        if is_small {
+            *self = merged;
+        }
+        is_small
+    }
 }
 
 /// A signature of either kind.
@@ -329,6 +357,23 @@ mod tests {
         both.gather_all(signed(&claim("acme.report", "1.0.0", "x"), &ours));
         both.gather_all(signed(&found, &ours));
         assert!(both.signer(&found, &keys).is_ok());
+    }
+
+    #[test]
+    fn sets_are_merged_as_a_whole_or_not_at_all() {
+        let key = private(1);
+        let found = claim("acme.report", "1.0.0", "files");
+        let of = |numbers: std::ops::Range<u8>| {
+            let sign = |number: u8| SkillEnvelope::sign(&found, Digest::of(&[number]), &key);
+            let envelopes = numbers.map(|number| sign(number).unwrap()).collect();
+            SkillSignatures { cosign: Vec::new(), envelopes }
+        };
+        let mut all = of(0..10);
+        assert!(all.merge(&of(5..16)));
+        assert_eq!(all, of(0..16));
+        assert!(all.merge(&of(3..9)) && !all.merge(&of(15..17)));
+        assert_eq!((all.envelopes().len(), all.others()), (16, 0));
+        assert_eq!(all, of(0..16));
     }
 
     #[test]

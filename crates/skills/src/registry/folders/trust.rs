@@ -1,10 +1,13 @@
 //! The keys that an operator trusts to sign skills, by the names of skills.
 //!
 //! INVARIANT(signed-only): with `is_required`, a folder whose files no trusted key vouches for is a folder with an error,
-//! so its skill is not served: not to tenants, not from their own folders, and not to commands.
+//! so its skill is not served: not to tenants, not from their own folders, and not to commands that have the skills of a
+//! server. Commands that execute copies of a folder which the user names, such as `wardian test`, do not ask: what is
+//! tested is not signed yet.
 
 use std::ffi::OsStr;
-use std::io::Read as _;
+use std::io::{self, Read as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::FileType;
@@ -167,9 +170,45 @@ impl FoundSignatures {
     }
 }
 
+/// Reads the signatures that lie in the skill's folder at `path`. Nothing is verified. `None` if there are none.
+///
+/// # Errors
+///
+/// The folder cannot be opened, or what lies there is no regular file with signatures.
+pub fn signatures_in(path: &Path) -> io::Result<Option<SkillSignatures>> {
+    match FoundSignatures::in_folder(&Dir::open_path(path)?) {
+        FoundSignatures::None => Ok(None),
+        FoundSignatures::Read(signatures) => Ok(Some(signatures)),
+        FoundSignatures::Unreadable(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is no file would make a command wait, or never end.
+    #[test]
+    fn signatures_are_read_from_a_small_regular_file_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join(SIGNATURES_FILE);
+        assert!(signatures_in(folder.path()).unwrap().is_none());
+        std::fs::write(&place, "{}").unwrap();
+        assert!(signatures_in(folder.path()).unwrap().unwrap().is_empty());
+        std::fs::write(&place, vec![b' '; MAX_SIGNATURES_SIZE.as_usize() + 1]).unwrap();
+        assert!(signatures_in(folder.path()).is_err());
+        std::fs::remove_file(&place).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &place).unwrap();
+        assert!(signatures_in(folder.path()).is_err());
+        std::fs::remove_file(&place).unwrap();
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mkfifoat(rustix::fs::CWD, &place, mode).unwrap();
+        let fault = signatures_in(folder.path()).unwrap_err().to_string();
+        assert!(fault.contains("is no file of at most"), "{fault}");
+        std::fs::remove_file(&place).unwrap();
+        std::fs::create_dir(&place).unwrap();
+        assert!(signatures_in(folder.path()).is_err());
+    }
 
     fn key(letter: char) -> SkillKey {
         let text: String = std::iter::repeat_n(letter, 42).collect();

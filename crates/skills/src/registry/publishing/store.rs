@@ -9,9 +9,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::registry::folders::folder_check::check_signed_folder;
-use crate::registry::folders::trust::SkillTrust;
+use crate::registry::folders::trust::{SkillTrust, signatures_in};
 use crate::registry::publishing::error::PublishError;
 use crate::registry::publishing::package::unpack;
+use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillClaim, SkillSignatures};
 use wardian_formats::skill::diagnostic::Diagnostic;
 use wardian_vocabulary::ids::{SkillName, SkillVersion, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -81,7 +82,8 @@ impl PublishedStore {
         Ok(Self { folder, bounds, trust, writing: Mutex::new(()) })
     }
 
-    /// Publishes a version: unpacks and checks the package, and makes it visible.
+    /// Publishes a version: unpacks and checks the package, and makes it visible. If the same content is there, the
+    /// signatures of the package are added to those that are there.
     ///
     /// # Errors
     ///
@@ -105,7 +107,8 @@ impl PublishedStore {
         let made = staging.path().join(&folder_name);
         fs::create_dir(&made)?;
         unpack(package, size, room, &made)?;
-        let (digest, warnings) = checked(&made, (name, version), &self.trust)?;
+        let (claim, warnings) = checked(&made, (name, version), &self.trust)?;
+        let digest = claim.digest.to_string();
         let noted = root.join(DIGESTS).join(&folder_name);
         let before = read_if_there(&noted)?;
         if before.as_ref().is_some_and(|before| *before != digest) {
@@ -114,6 +117,7 @@ impl PublishedStore {
         }
         let place = root.join(&folder_name);
         if place.try_exists()? {
+            merge_signatures(&claim, (&made, &place), &self.trust)?;
             return Ok(PublishedVersion { digest, is_new: false, warnings });
         }
         if folders >= self.bounds.folders {
@@ -175,12 +179,12 @@ pub(crate) fn roots_in(folder: &Path) -> io::Result<BTreeMap<TenantId, PathBuf>>
     Ok(roots)
 }
 
-/// The digest of a skill that was unpacked, and its warnings.
+/// What a skill is that was unpacked, and its warnings.
 fn checked(
     folder: &Path,
     (name, version): (&SkillName, &SkillVersion),
     trust: &SkillTrust,
-) -> Result<(String, Vec<String>), PublishError> {
+) -> Result<(SkillClaim, Vec<String>), PublishError> {
     let check = check_signed_folder(folder, trust);
     let check = check.map_err(|_fault| io::Error::other("the skill was not read"))?;
     let lines = |errors: bool| {
@@ -196,7 +200,36 @@ fn checked(
             "its manifest says `{found}@{other}`, but the request says `{name}@{version}`"
         )));
     }
-    Ok((skill.digest().to_string(), lines(false)))
+    Ok((skill.claim(), lines(false)))
+}
+
+/// Adds the signatures of a skill in the folder `made` to those of the same content in `place`. The file is replaced as a
+/// whole. Those of other skills and versions are left out.
+fn merge_signatures(
+    claim: &SkillClaim,
+    (made, place): (&Path, &Path),
+    trust: &SkillTrust,
+) -> io::Result<()> {
+    let Some(mut new) = signatures_in(made).ok().flatten() else { return Ok(()) };
+    // A file that cannot be read vouches for nothing.
+    let old = signatures_in(place).ok().flatten().unwrap_or_default();
+    new.keep_for(claim);
+    let mut merged = old.clone();
+    // Where there is no room for all, those that are trusted displace the others, and none displaces them.
+    let is_trusted = |all: &SkillSignatures| trust.signer(claim, all).is_ok();
+    if !merged.merge(&new) && is_trusted(&new) && !is_trusted(&old) {
+        merged = new;
+    }
+    if merged == old {
+        return Ok(());
+    }
+    let text = merged.text().map_err(io::Error::other)?;
+    let whole = made.join(SIGNATURES_FILE);
+    let mut file = File::create(&whole)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&whole, place.join(SIGNATURES_FILE))?;
+    sync(place)
 }
 
 /// The number of skills in a tenant's folder, and the bytes of their files.
@@ -269,7 +302,15 @@ fn sync_below(folder: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::folders::folder_check::check_folder;
+    use crate::registry::folders::trust::{NamePattern, TrustRule};
     use crate::registry::publishing::package::pack;
+    use wardian_formats::provenance::PrivateKey;
+    use wardian_formats::provenance::skill_signature::{SkillEnvelope, SkillKey};
+    use wardian_vocabulary::ids::Digest;
+
+    const OURS: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEB\n-----END PRIVATE KEY-----\n";
+    const THEIRS: &str = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgIC\n-----END PRIVATE KEY-----\n";
 
     const BOUNDS: PublishBounds = PublishBounds { folders: 3, bytes: ByteCount::mebibytes(1) };
 
@@ -326,6 +367,90 @@ mod tests {
         assert!(publish(&skills, "1.0.0", &two).unwrap_err().is_conflict());
         assert!(publish(&skills, "1.0.0", &one).unwrap().is_new);
         assert_eq!(there(&folder), [".digests", "a.b@1.0.0"]);
+    }
+
+    /// The signatures of these keys for what is published in `folder`.
+    fn signatures_by(folder: &Path, keys: &[&PrivateKey]) -> SkillSignatures {
+        let check = check_folder(&folder.join("acme/a.b@1.0.0")).unwrap();
+        let claim = check.snapshot.unwrap().claim();
+        let package = Digest::of(b"package");
+        let envelopes = keys.iter().map(|key| SkillEnvelope::sign(&claim, package, key).unwrap());
+        let envelopes: Vec<String> = envelopes.map(|one| one.text().unwrap()).collect();
+        let text = format!("{{\"envelopes\":[{}]}}", envelopes.join(","));
+        SkillSignatures::read(text.as_bytes()).unwrap()
+    }
+
+    fn signed_package(text: &str, signatures: &SkillSignatures) -> Vec<u8> {
+        let signatures = signatures.text().unwrap();
+        let unsigned = package("1.0.0", text);
+        let end = unsigned.iter().position(|byte| *byte == b'\n').unwrap();
+        let head = String::from_utf8(unsigned[..end].to_vec()).unwrap();
+        let first = format!(":[[\"{SIGNATURES_FILE}\",{}],[", signatures.len());
+        let head = head.replace(":[[", &first);
+        [head.as_bytes(), b"\n", signatures.as_bytes(), &unsigned[end + 1..]].concat()
+    }
+
+    #[test]
+    fn signatures_of_what_is_published_are_added_and_stay() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("published");
+        let [ours, theirs] = [OURS, THEIRS].map(|pem| PrivateKey::read(pem).unwrap());
+        let rule = TrustRule { pattern: NamePattern::All, keys: vec![key_of(OURS)] };
+        let trust = Arc::new(SkillTrust { is_required: false, rules: vec![rule] });
+        let skills = PublishedStore::open(folder.clone(), BOUNDS, Arc::clone(&trust)).unwrap();
+        publish(&skills, "1.0.0", &package("1.0.0", "one")).unwrap();
+        let there = folder.join("acme/a.b@1.0.0");
+        let signer = || check_signed_folder(&there, &trust).unwrap().snapshot.unwrap();
+        assert!(signer().signer().is_none());
+        let by = |keys: &[&PrivateKey]| signatures_by(&folder, keys);
+        for key in [&theirs, &ours] {
+            let again = publish(&skills, "1.0.0", &signed_package("one", &by(&[key]))).unwrap();
+            assert!(!again.is_new);
+        }
+        assert!(signer().signer().is_some());
+        assert_eq!(signatures_in(&there).unwrap(), Some(by(&[&theirs, &ours])));
+        // What is there stays, and a package without signatures takes none away.
+        for again in [package("1.0.0", "one"), signed_package("one", &by(&[&theirs]))] {
+            publish(&skills, "1.0.0", &again).unwrap();
+            assert_eq!(signatures_in(&there).unwrap(), Some(by(&[&theirs, &ours])));
+        }
+        // Signatures that come with other content are refused with it.
+        let other = signed_package("two", &by(&[&ours]));
+        assert!(publish(&skills, "1.0.0", &other).unwrap_err().is_conflict());
+        assert_eq!(signatures_in(&there).unwrap(), Some(by(&[&theirs, &ours])));
+    }
+
+    /// Nobody can fill the file with what is worth nothing.
+    #[test]
+    fn trusted_signatures_displace_others_and_are_not_displaced() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("published");
+        let [ours, theirs] = [OURS, THEIRS].map(|pem| PrivateKey::read(pem).unwrap());
+        let rule = TrustRule { pattern: NamePattern::All, keys: vec![key_of(OURS)] };
+        let trust = Arc::new(SkillTrust { is_required: false, rules: vec![rule] });
+        let skills = PublishedStore::open(folder.clone(), BOUNDS, trust).unwrap();
+        publish(&skills, "1.0.0", &package("1.0.0", "one")).unwrap();
+        let there = folder.join("acme/a.b@1.0.0");
+        // Each of another package, so that all differ.
+        let claim = check_folder(&there).unwrap().snapshot.unwrap().claim();
+        let junk = (0..16).map(|number: u8| {
+            let envelope = SkillEnvelope::sign(&claim, Digest::of(&[number]), &theirs);
+            envelope.unwrap().text().unwrap()
+        });
+        let junk = format!("{{\"envelopes\":[{}]}}", junk.collect::<Vec<_>>().join(","));
+        let junk = SkillSignatures::read(junk.as_bytes()).unwrap();
+        publish(&skills, "1.0.0", &signed_package("one", &junk)).unwrap();
+        assert_eq!(signatures_in(&there).unwrap().as_ref(), Some(&junk));
+        let ours = signatures_by(&folder, &[&ours]);
+        publish(&skills, "1.0.0", &signed_package("one", &ours)).unwrap();
+        let is_ours = |found: &SkillSignatures| found.signer(&claim, &[key_of(OURS)]).is_ok();
+        assert!(is_ours(&signatures_in(&there).unwrap().unwrap()));
+        publish(&skills, "1.0.0", &signed_package("one", &junk)).unwrap();
+        assert!(is_ours(&signatures_in(&there).unwrap().unwrap()));
+    }
+
+    fn key_of(pem: &str) -> SkillKey {
+        SkillKey::Ed25519(PrivateKey::read(pem).unwrap().public())
     }
 
     #[test]

@@ -96,4 +96,5 @@ Examples:
 
 The keys are those of `skills.trusted_keys`. Bundled skills are part of the program, and not listed.
 
-Exit codes: 0 a trusted key has signed each, 1 some are not signed by one, 2 wrong usage or an unknown skill.";
+Exit codes: 0 a trusted key has signed each, 1 some are not signed by one or not valid, 2 wrong usage or an unknown
+skill.";

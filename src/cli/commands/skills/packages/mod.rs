@@ -9,5 +9,7 @@ mod verify_skills;
 
 pub(crate) use crate::cli::commands::skills::packages::publish_package::publish_package;
 pub(crate) use crate::cli::commands::skills::packages::secret_files::ensure_no_secrets;
-pub(crate) use crate::cli::commands::skills::packages::sign_skill::{sign_skill, signed_with};
+pub(crate) use crate::cli::commands::skills::packages::sign_skill::{
+    sign_skill, signatures_at, signed_with,
+};
 pub(crate) use crate::cli::commands::skills::packages::verify_skills::verify_skills;

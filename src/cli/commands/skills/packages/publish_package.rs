@@ -8,14 +8,15 @@ use serde::Serialize;
 use crate::cli::commands::skills::packages::args::PublishArgs;
 use crate::cli::commands::skills::packages::left_out::left_out;
 use crate::cli::commands::skills::packages::secret_files::ensure_no_secrets;
+use crate::cli::commands::skills::packages::sign_skill::signatures_at;
 use crate::cli::commands::skills::sources::args::ReachArgs;
-use crate::cli::commands::skills::sources::{Reach, SourceOrder, of_source};
+use crate::cli::commands::skills::sources::{Reach, SourceOrder, ensure_installable, of_source};
 use crate::cli::commands::verify::private_key;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_error, print_json, print_line, shown};
 use wardian_config::Config;
-use wardian_formats::provenance::skill_signature::SkillKey;
+use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillEnvelope, SkillKey};
 use wardian_formats::skill::diagnostic::Diagnostic;
 use wardian_skills::registry::check_folder;
 use wardian_skills::registry::folders::snapshot::Snapshot;
@@ -35,6 +36,8 @@ struct PublishedPackage {
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<String>,
     is_new: bool,
+    /// Signatures that lay in the folder and went along.
+    folder_signatures: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     signer: Option<String>,
     is_signature_new: bool,
@@ -58,12 +61,15 @@ pub(crate) fn publish_package(
     ensure_no_secrets(&skill, &args.allow)?;
     let files: Vec<(&str, &[u8])> = skill.contents().collect();
     let mut package = SkillPackage::pack(skill.claim(), &files)?;
+    ensure_installable(&package)?;
     if let Some(key) = &key {
         package.sign(key)?;
     }
+    let of_folder = envelopes_of(&args.folder, &package)?;
+    let folder_signatures = of_folder.len();
     let done = match args.dry_run {
         true => None,
-        false => Some(send(config, args, &target, token, &package)?),
+        false => Some(send_all(config, args, (&target, token), &mut package, of_folder)?),
     };
     let shown = PublishedPackage {
         name: skill.name().to_string(),
@@ -76,6 +82,7 @@ pub(crate) fn publish_package(
         moved_from: done.as_ref().and_then(|done| Some(done.moved_from.as_ref()?.to_string())),
         place: done.map(|done| done.place),
         signer: key.map(|key| SkillKey::Ed25519(key.public()).label()),
+        folder_signatures,
         left_out: left_out(&args.folder)?,
         warnings: skill.warnings().iter().map(ToString::to_string).collect(),
     };
@@ -95,7 +102,12 @@ fn tell(done: &PublishedPackage, as_json: bool) {
         return print_json(done);
     }
     let skill = format!("`{}@{}#{}`", done.name, done.version, done.digest);
-    let signed = done.signer.as_ref().map(|key| format!(", signed by {key}")).unwrap_or_default();
+    let signed = match (&done.signer, done.folder_signatures) {
+        (Some(key), 0) => format!(", signed by {key}"),
+        (Some(key), _) => format!(", signed by {key} and in its folder"),
+        (None, 0) => String::new(),
+        (None, _) => ", signed in its folder".to_owned(),
+    };
     let Some(place) = &done.place else {
         let (package, size) = (&done.package, done.size_bytes);
         print_line(&format!("{skill} would be published: {size} bytes, sha256:{package}{signed}"));
@@ -144,6 +156,38 @@ fn target_of(text: &str) -> Result<SkillSource, Failed> {
     let folder = std::path::absolute(text).map_err(|fault| Failed::named(text, &fault))?;
     let kind = SourceKind::Folder(folder);
     Ok(SkillSource { kind, reference: None, path: String::new(), credentials: None })
+}
+
+/// The signatures that lie in a skill's folder and are for this package. Others are named.
+fn envelopes_of(folder: &Path, package: &SkillPackage) -> Result<Vec<SkillEnvelope>, Failed> {
+    let found = signatures_at(&folder.join(SIGNATURES_FILE))?.unwrap_or_default();
+    let mut envelopes = package.envelopes_among(found.envelopes());
+    let all = found.envelopes().len().saturating_add(found.others());
+    let others = all.saturating_sub(envelopes.len());
+    if others > 0 {
+        note(&format!(
+            "{others} of the signatures in `{SIGNATURES_FILE}` were left out: they are not for this package"
+        ));
+    }
+    envelopes.retain(|one| package.envelope.as_ref() != Some(one));
+    Ok(envelopes)
+}
+
+/// Publishes a package, and then each of some more signatures of it.
+fn send_all(
+    config: &Config,
+    args: &PublishArgs,
+    (target, token): (&SkillSource, Option<&str>),
+    package: &mut SkillPackage,
+    more: Vec<SkillEnvelope>,
+) -> Result<Publication, Failed> {
+    let mut done = send(config, args, target, token, package)?;
+    for envelope in more {
+        package.envelope = Some(envelope);
+        let again = send(config, args, target, token, package)?;
+        done.is_signature_new |= again.is_signature_new;
+    }
+    Ok(done)
 }
 
 fn send(

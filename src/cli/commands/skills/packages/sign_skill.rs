@@ -1,12 +1,12 @@
 //! `wardian skills sign`: a signature in the folder of a skill.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::json;
 
 use crate::cli::commands::skills::packages::args::SignArgs;
 use crate::cli::commands::skills::packages::publish_package::checked;
+use crate::cli::commands::skills::sources::ensure_version_in_files;
 use crate::cli::commands::verify::private_key;
 use crate::cli::commands::whole_file::write_whole;
 use crate::cli::exit_code::Exit;
@@ -15,12 +15,15 @@ use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use wardian_formats::provenance::PrivateKey;
 use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillKey, SkillSignatures};
 use wardian_skills::registry::folders::snapshot::Snapshot;
+use wardian_skills::registry::signatures_in;
 use wardian_sources::SkillPackage;
 
 /// Executes the command.
 pub(crate) fn sign_skill(args: &SignArgs) -> Result<Exit, Failed> {
     let key = private_key(&args.key)?;
     let Some(skill) = checked(&args.folder)? else { return Ok(Exit::GuestFailed) };
+    let files: Vec<(&str, &[u8])> = skill.contents().collect();
+    ensure_version_in_files(&SkillPackage::pack(skill.claim(), &files)?)?;
     let signatures = signed_with(&skill, &args.folder, &key)?;
     write_whole(&args.folder.join(SIGNATURES_FILE), signatures.text()?.as_bytes())?;
     let (claim, signer) = (skill.claim(), SkillKey::Ed25519(key.public()).label());
@@ -34,6 +37,12 @@ pub(crate) fn sign_skill(args: &SignArgs) -> Result<Exit, Failed> {
     Ok(Exit::Done)
 }
 
+/// The signatures in the file of a skill's folder; `None` if there is no file.
+pub(crate) fn signatures_at(path: &Path) -> Result<Option<SkillSignatures>, Failed> {
+    signatures_in(path.parent().unwrap_or(path))
+        .map_err(|fault| Failed::named(path.display(), &fault).harmless())
+}
+
 /// The signatures in a skill's folder that are still for its files, and one of this key.
 pub(crate) fn signed_with(
     skill: &Snapshot,
@@ -45,13 +54,7 @@ pub(crate) fn signed_with(
     let mut package = SkillPackage::pack(claim.clone(), &files)?;
     package.sign(key)?;
     let path = folder.join(SIGNATURES_FILE);
-    let mut signatures = match fs::read(&path) {
-        Ok(text) => {
-            SkillSignatures::read(&text).map_err(|fault| Failed::named(path.display(), &fault))?
-        }
-        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => SkillSignatures::default(),
-        Err(fault) => return Err(Failed::named(path.display(), &fault)),
-    };
+    let mut signatures = signatures_at(&path)?.unwrap_or_default();
     let dropped = signatures.keep_for(&claim);
     if dropped > 0 {
         note(&format!("{dropped} signatures of other files or versions were removed"));

@@ -51,14 +51,21 @@ pub(crate) fn verify_skills(config: &Config, args: &VerifySkillsArgs) -> Result<
         found.extend(skills.filter(|one| names.is_empty() || names.contains(one.name())));
     }
     found.sort_by(|one, other| (one.name(), other.version()).cmp(&(other.name(), one.version())));
-    if let Some(name) = names.iter().find(|name| !found.iter().any(|one| one.name() == *name)) {
+    let rejected =
+        view.shared().rejected().iter().chain(view.own().into_iter().flat_map(Index::rejected));
+    let broken: Vec<String> = rejected
+        .map(|one| one.folder.clone())
+        .filter(|folder| names.is_empty() || names.iter().any(|name| is_folder_of(folder, name)))
+        .collect();
+    let is_known = |name: &SkillName| {
+        found.iter().any(|one| one.name() == name)
+            || broken.iter().any(|folder| is_folder_of(folder, name))
+    };
+    if let Some(name) = names.iter().find(|name| !is_known(name)) {
         return Err(Failed::usage(format!("no skill is called `{name}`")));
     }
     let verified: Vec<VerifiedSkill> = found.into_iter().map(verified).collect();
-    let is_good = verified.iter().all(|one| one.fault.is_none());
-    let rejected =
-        view.shared().rejected().iter().chain(view.own().into_iter().flat_map(Index::rejected));
-    let broken: Vec<String> = rejected.map(|one| one.folder.clone()).collect();
+    let is_good = broken.is_empty() && verified.iter().all(|one| one.fault.is_none());
     if args.json {
         let is_required = config.skills.require_signatures;
         print_json(&json!({ "skills": verified, "is_required": is_required, "invalid": broken }));
@@ -75,6 +82,11 @@ pub(crate) fn verify_skills(config: &Config, args: &VerifySkillsArgs) -> Result<
     Ok(if is_good { Exit::Done } else { Exit::GuestFailed })
 }
 
+/// True for a folder that has the name of a skill. Of one that is not valid, nothing else is known.
+fn is_folder_of(folder: &str, name: &SkillName) -> bool {
+    folder.split('@').next() == Some(name.as_str())
+}
+
 /// True for a skill that is not part of the program.
 fn is_own(index: &Index, skill: &Arc<Snapshot>) -> bool {
     !is_bundled(skill.name().as_str()) || index.replaced().contains(skill.name())
@@ -89,5 +101,23 @@ fn verified(skill: &Arc<Snapshot>) -> VerifiedSkill {
         signer: signature.ok().map(|signer| signer.key.clone()),
         form: signature.ok().map(|signer| signer.form.clone()),
         fault: signature.err().map(ToString::to_string),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_not_valid_is_known_by_its_name() {
+        let name = SkillName::parse("acme.report").unwrap();
+        for (folder, expected) in [
+            ("acme.report", true),
+            ("acme.report@1.0.0", true),
+            ("acme.reports", false),
+            ("", false),
+        ] {
+            assert_eq!(is_folder_of(folder, &name), expected, "{folder}");
+        }
     }
 }

@@ -142,7 +142,7 @@ pub(super) fn stage(
 }
 
 /// Writes the files of a skill. Returns how many were left out.
-fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
+pub(super) fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
     let mut hidden = 0_usize;
     for (path, content) in &found.files {
         if *path == SIGNATURES_FILE {
@@ -157,7 +157,7 @@ fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
     Ok(hidden)
 }
 
-fn check(folder: &Path) -> Result<Result<Arc<Snapshot>, String>, Failed> {
+pub(super) fn check(folder: &Path) -> Result<Result<Arc<Snapshot>, String>, Failed> {
     let check = check_folder(folder).map_err(|fault| Failed::ours(&fault))?;
     Ok(match check.snapshot {
         Some(snapshot) => Ok(snapshot),
@@ -250,7 +250,7 @@ mod tests {
         let staging = tempfile::tempdir().unwrap();
         let script = ("scripts/get.py", "print('got')\n");
         let skill = found("pdf", &[("SKILL.md", document), script]);
-        let signed = Signed { trust: &SkillTrust::default(), attached: None };
+        let signed = Signed { trust: &SkillTrust::default(), package: None };
         let staged = stage(&skill, staging.path(), staged.origin, &grants, signed);
         let staged = staged.unwrap().unwrap();
         assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
