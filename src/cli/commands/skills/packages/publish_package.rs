@@ -6,9 +6,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::cli::commands::skills::packages::args::PublishArgs;
+use crate::cli::commands::skills::packages::folder_signatures::signatures_at;
 use crate::cli::commands::skills::packages::left_out::left_out;
 use crate::cli::commands::skills::packages::secret_files::ensure_no_secrets;
-use crate::cli::commands::skills::packages::sign_skill::signatures_at;
 use crate::cli::commands::skills::sources::args::ReachArgs;
 use crate::cli::commands::skills::sources::{Reach, SourceOrder, ensure_installable, of_source};
 use crate::cli::commands::verify::private_key;

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::cli::commands::skills::packages::args::SignArgs;
+use crate::cli::commands::skills::packages::folder_signatures::signatures_at;
 use crate::cli::commands::skills::packages::publish_package::checked;
 use crate::cli::commands::skills::sources::ensure_version_in_files;
 use crate::cli::commands::verify::private_key;
@@ -15,7 +16,6 @@ use crate::cli::terminal::output::{note, print_json, print_line, shown};
 use wardian_formats::provenance::PrivateKey;
 use wardian_formats::provenance::skill_signature::{SIGNATURES_FILE, SkillKey, SkillSignatures};
 use wardian_skills::registry::folders::snapshot::Snapshot;
-use wardian_skills::registry::signatures_in;
 use wardian_sources::SkillPackage;
 
 /// Executes the command.
@@ -35,12 +35,6 @@ pub(crate) fn sign_skill(args: &SignArgs) -> Result<Exit, Failed> {
         print_line(&format!("`{claim}#{}` was signed by {signer}", claim.digest));
     }
     Ok(Exit::Done)
-}
-
-/// The signatures in the file of a skill's folder; `None` if there is no file.
-pub(crate) fn signatures_at(path: &Path) -> Result<Option<SkillSignatures>, Failed> {
-    signatures_in(path.parent().unwrap_or(path))
-        .map_err(|fault| Failed::named(path.display(), &fault).harmless())
 }
 
 /// The signatures in a skill's folder that are still for its files, and one of this key.
