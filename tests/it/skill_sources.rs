@@ -550,7 +550,7 @@ fn what_does_not_belong_to_a_skill_is_named_or_refused() {
         "`skills/pdf/module` is a submodule: its files were not fetched",
         "`skills/pdf/link.md` is a link: it was left out",
         "`skills/pdf/big.bin` is a pointer of Git LFS",
-        "1 hidden or generated files were left out",
+        "1 hidden or generated file was left out: `.env`",
     ];
     assert!(contained(&added.stderr, told).is_empty(), "{}", added.stderr);
     assert!(!user.has("skills/pdf/link.md") && !user.has("skills/pdf/.env"));

@@ -53,8 +53,10 @@ pub fn lock() -> Result<Lock, LockError> {
     Ok(lock)
 }
 
-/// The batteries that a list gets as they are, and that pip must not choose: what their wheels require is not
-/// there for guests, so they cannot be locked. Those that the list wants in another version are left out.
+/// The batteries that a list gets as they are, and that pip must not choose.
+///
+/// What their wheels require is not there for guests, so they cannot be locked. Those that the list
+/// wants in another version are left out.
 #[must_use]
 pub fn unlockable(
     requirements: &Requirements,

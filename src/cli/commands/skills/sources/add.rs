@@ -82,14 +82,15 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
             Ok(())
         })?;
     }
-    told(&left_out, &reach, &wanted);
-    finish(&mut place, items, &left_out, args)
+    let notes = told(&left_out, &reach, &wanted);
+    finish(&mut place, items, &left_out, &notes, args)
 }
 
 fn finish(
     place: &mut InstallPlace,
     items: Vec<Item>,
     left_out: &[LeftOut],
+    notes: &[String],
     args: &AddArgs,
 ) -> Result<Exit, Failed> {
     show(&items, args.json, args.yes);
@@ -104,7 +105,8 @@ fn finish(
     let exit = if left_out.is_empty() { Exit::Done } else { Exit::GuestFailed };
     if args.json {
         print_json(&json!({
-            "skills": done, "left_out": left_out, "dir": place.dir, "lock": place.lock_path(),
+            "skills": done, "left_out": left_out, "notes": notes, "dir": place.dir,
+            "lock": place.lock_path(),
         }));
     } else if changes > 0 {
         let lock = shown(&place.lock_path().display().to_string());
@@ -114,8 +116,8 @@ fn finish(
     Ok(exit)
 }
 
-/// Tells what is not installed, and what a source left out.
-fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) {
+/// Tells what is not installed, and what a source left out. Returns the latter.
+fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) -> Vec<String> {
     for LeftOut { name, why } in left_out {
         note(&format!("not installed: `{}`: {}", shown(name), shown(why)));
     }
@@ -128,6 +130,7 @@ fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) {
             }
         }
     }
+    known
 }
 
 /// What the user wants of the source that he typed.
