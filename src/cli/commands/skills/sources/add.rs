@@ -76,7 +76,10 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
     for one in &wanted {
         gather(one, &mut reach, (staging.path(), &trust), &mut |staged| {
             match staged {
-                Ok(candidate) => items.push(compare(&place, candidate, args.force)?),
+                Ok(candidate) => {
+                    place.ensure_free(candidate.name())?;
+                    items.push(compare(&place, candidate, args.force)?);
+                }
                 Err(refused) => left_out.push(refused),
             }
             Ok(())

@@ -125,6 +125,23 @@ pub(super) fn installed(dir: &Path, name: &SkillName) -> Option<FileDigests> {
     serde_json::from_str::<Record>(&text).ok().map(|record| record.files)
 }
 
+/// True if it is known what was installed as `name`: the skill was added to this folder.
+pub(super) fn is_recorded(dir: &Path, name: &SkillName) -> bool {
+    record_path(dir, name).symlink_metadata().is_ok()
+}
+
+/// The folders beside `dir` that skills were added to.
+pub(super) fn added_to_beside(dir: &Path) -> Vec<PathBuf> {
+    let here = fs::canonicalize(dir).ok();
+    let beside = dir.parent().and_then(|above| fs::read_dir(above).ok());
+    let beside = beside.into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let has_records = |folder: &PathBuf| folder.join(RECORDS).is_dir();
+    let mut found: Vec<PathBuf> =
+        beside.filter(has_records).filter(|folder| fs::canonicalize(folder).ok() != here).collect();
+    found.sort();
+    found
+}
+
 /// Keeps what is installed as `name`.
 pub(super) fn keep(dir: &Path, name: &SkillName, files: FileDigests) -> Result<(), Failed> {
     let path = record_path(dir, name);
