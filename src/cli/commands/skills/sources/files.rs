@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -132,12 +133,14 @@ pub(super) fn is_recorded(dir: &Path, name: &SkillName) -> bool {
 
 /// The folders beside `dir` that skills were added to.
 pub(super) fn added_to_beside(dir: &Path) -> Vec<PathBuf> {
-    let here = fs::canonicalize(dir).ok();
+    // A link may be another name of the same folder.
+    let place = |folder: &Path| fs::metadata(folder).ok().map(|one| (one.dev(), one.ino()));
+    let here = place(dir);
     let beside = dir.parent().and_then(|above| fs::read_dir(above).ok());
     let beside = beside.into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
     let has_records = |folder: &PathBuf| folder.join(RECORDS).is_dir();
     let mut found: Vec<PathBuf> =
-        beside.filter(has_records).filter(|folder| fs::canonicalize(folder).ok() != here).collect();
+        beside.filter(has_records).filter(|folder| place(folder) != here).collect();
     found.sort();
     found
 }
