@@ -97,10 +97,12 @@ pub struct BatteriesReport {
 pub fn batteries(config: &Config) -> Result<BatteriesReport, AssemblyError> {
     let lock = batteries::lock()?;
     let is_there = lock.layer().is_none_or(|key| layer_store(config).has(key));
-    let packages = lock.packages.iter().filter(|one| !one.is_partial());
+    let packages = lock.packages.iter().filter(|one| one.is_package());
     let wheels = packages.map(|one| &one.wheel);
     let packages = wheels.map(|wheel| (wheel.package.to_string(), wheel.version.to_string()));
-    Ok(BatteriesReport { is_there, packages: packages.collect() })
+    let mut packages: Vec<(String, String)> = packages.collect();
+    packages.sort();
+    Ok(BatteriesReport { is_there, packages })
 }
 
 /// True if the batteries were compiled, or are missing.

@@ -524,6 +524,9 @@ fn the_python_of_skills_is_checked() {
         assert!(found.iter().any(|one| one.contains(wanted)), "{wanted}: {found:?}");
     }
     assert_eq!(found.len(), 3, "{found:?}");
+    // What every run has needs no lock.
+    skills.file("odd.files/requirements.txt", "pandas\npdfplumber\n");
+    assert_eq!(check("odd.files", 0).len(), 2);
 
     // A person is shown the line.
     let shown = place.run(&["skills", "check", skills.at("bad.package").to_str().unwrap()]).with(1);

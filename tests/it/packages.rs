@@ -561,10 +561,7 @@ fn every_battery_is_imported_in_a_guest() {
                         failed[f'{name}: {top}'] = f'{type(error).__name__}: {error}'\n    \
             return {'failed': failed, 'count': count}\n";
     let lock = wardian_skills::packages::batteries::lock().unwrap();
-    // A wheel that is unpacked for its data alone has no metadata.
-    let is_package = |to: &String| to.ends_with(".dist-info");
-    let packages = lock.packages.iter();
-    let packages = packages.filter(|one| !one.is_partial() || one.folders.values().any(is_package));
+    let packages = lock.packages.iter().filter(|one| one.is_package());
     let names: Vec<String> = packages.map(|one| one.wheel.package.to_string()).collect();
     for part in names.chunks(12) {
         let limits = json!({"timeout_ms": 60_000});

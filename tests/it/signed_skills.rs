@@ -578,10 +578,11 @@ fn a_server_serves_signed_skills_names_the_signer_and_tells_of_the_others() {
     let place = Command::new().set("WARDIAN_API_KEY", key);
     let folder = user.at("acme.says");
     let publish = ["skills", "publish", folder.to_str().unwrap(), "--server", &url];
-    let refused = place.run(&publish).with(2).stderr;
+    let refused = place.run(&publish).with(1).stderr;
     assert!(refused.contains("is not signed"), "{refused}");
     let key = user.at("ours.pem");
     place.run(&[&publish[..], &["--sign", key.to_str().unwrap()]].concat()).with(0);
+    assert!(!folder.join(".signatures.json").try_exists().unwrap(), "the folder stays as it is");
     assert_eq!(described("acme.says").unwrap()["skill"]["signer"], json!(ours));
 }
 

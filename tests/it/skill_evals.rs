@@ -25,6 +25,10 @@ enum Manner {
     Refusing,
     /// It knows the older name of the limit of an answer only.
     Older,
+    /// It is able with the skill, and refuses whatever comes without it.
+    RefusingWithout,
+    /// It solves the task, and gives no grades.
+    Ungrading,
 }
 
 #[derive(Debug)]
@@ -80,6 +84,9 @@ fn serve(mut stream: TcpStream, manner: Manner, asked: &Mutex<Vec<Asked>>) {
         Manner::Older if body.get("max_completion_tokens").is_some() => {
             (400, json!({"error": {"message": "unknown parameter max_completion_tokens"}}))
         }
+        Manner::RefusingWithout if is_without_skill(&body) => {
+            (400, json!({"error": {"message": "no"}}))
+        }
         _ => (200, answer(&path, &body, manner)),
     };
     asked.lock().unwrap().push(Asked { path, headers, body });
@@ -89,10 +96,19 @@ fn serve(mut stream: TcpStream, manner: Manner, asked: &Mutex<Vec<Asked>>) {
     write!(stream, "{head}content-length: {length}\r\n\r\n{answer}").ok();
 }
 
+/// True for the task without the skill: neither the skill nor a grading is in it.
+fn is_without_skill(body: &Value) -> bool {
+    let text = body.to_string();
+    !text.contains("This skill is available: `shout`") && !text.contains("You grade the result")
+}
+
 /// What the model says next: a text, and the calls that it asks for.
 fn spoken(body: &Value, manner: Manner) -> (String, Vec<(&'static str, Value)>) {
     let text = body.to_string();
     if text.contains("You grade the result") {
+        if manner == Manner::Ungrading {
+            return ("I would rather not.".to_owned(), Vec::new());
+        }
         let passed = text.contains("THE LETTER");
         let grades: Vec<Value> =
             (1..=text.split("# Statements").nth(1).unwrap().matches("It is loud").count())
@@ -262,6 +278,33 @@ fn the_report_for_people_has_rates_and_a_share_can_be_demanded() {
     let wanted =
         ["the model has not finished after 2 answers", "0 % passed with the skill, less than 50 %"];
     assert!(contained(&ended.stderr, wanted).is_empty(), "{}", ended.stderr);
+}
+
+#[test]
+fn what_the_endpoint_failed_is_no_result_of_the_skill() {
+    let (place, model) = (place(), StandIn::start(Manner::RefusingWithout));
+    let ended = place.run(&ask(&model.url, &["--case", "2"])).with(1);
+    let wanted = [
+        "2     100 %  none     none",
+        "case 2, without skill, run 1: no result, so it is in no rate: the endpoint refuses with status 400: no",
+        "case 2: there is no result without the skill to compare",
+        "with the skill: 100 % passed",
+        "without the skill: no results",
+    ];
+    assert!(contained(&ended.stdout, wanted).is_empty(), "{}", ended.stdout);
+    let report = place.run(&ask(&model.url, &["--json"])).with(1).json();
+    assert_eq!(report["run_summary"]["with_skill"]["pass_rate"]["mean"], 1.0, "{report:#}");
+    assert_eq!(report["run_summary"]["without_skill"]["runs_without_result"], 2, "{report:#}");
+    assert_eq!(report["run_summary"]["delta"]["pass_rate"], Value::Null);
+    assert_eq!(report["runs"].as_array().unwrap().len(), 2, "{report:#}");
+    // The computed checks count, and the statement does not.
+    let silent = StandIn::start(Manner::Ungrading);
+    let report = place.run(&ask(&silent.url, &["--case", "1", "--json"])).with(1).json();
+    assert_eq!(report["run_summary"]["with_skill"]["pass_rate"]["mean"], 1.0, "{report:#}");
+    assert_eq!(report["runs"][0]["result"]["not_graded"], 1, "{report:#}");
+    let notes = report["notes"].to_string();
+    let told = "case 1, with skill, run 1: 1 statement was not graded: the model gave no grades";
+    assert!(notes.contains(told), "{notes}");
 }
 
 #[test]

@@ -237,6 +237,19 @@ fn folders_side_by_side_share_a_lock() {
     assert!(told.contains("1 updated"), "{told}");
     let lock = user.read("skills.lock");
     assert!(contained(&lock, ["name = \"pdf\"", "name = \"docx\""]).is_empty(), "{lock}");
+    // Each command looks at the skills of its folder, and none takes over the entry of another.
+    user.place.file("source/docx/SKILL.md", document("docx", "y"));
+    user.skills(&["outdated"]).with(0);
+    let other = ["skills", "outdated", "--dir", "others", "--json"];
+    assert_eq!(user.place.run(&other).with(1).json()["outdated"][0]["name"], "docx");
+    let taken = user.add("./source", &["--skill", "docx", "--yes", "--force"]).with(1).stderr;
+    let wanted = ["`docx` is pinned in ", "remove it there first"];
+    assert!(contained(&taken, wanted).is_empty(), "{taken}");
+    assert!(!user.has("skills/docx"));
+    let elsewhere = user.skills(&["remove", "docx"]).with(2).stderr;
+    assert!(elsewhere.contains("was installed into another folder"), "{elsewhere}");
+    user.place.run(&["skills", "remove", "docx", "--dir", "others"]).with(0);
+    user.add("./source", &["--skill", "docx", "--yes"]).with(0);
 }
 
 #[test]
@@ -550,7 +563,7 @@ fn what_does_not_belong_to_a_skill_is_named_or_refused() {
         "`skills/pdf/module` is a submodule: its files were not fetched",
         "`skills/pdf/link.md` is a link: it was left out",
         "`skills/pdf/big.bin` is a pointer of Git LFS",
-        "1 hidden or generated files were left out",
+        "1 hidden or generated file was left out: `.env`",
     ];
     assert!(contained(&added.stderr, told).is_empty(), "{}", added.stderr);
     assert!(!user.has("skills/pdf/link.md") && !user.has("skills/pdf/.env"));

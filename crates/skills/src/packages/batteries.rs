@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::lock::{Lock, LockError, LockedPackage};
+use crate::packages::requirements::{Requirements, admits};
 use crate::packages::wheel::WheelName;
 use wardian_vocabulary::ids::Digest;
 
@@ -51,10 +53,33 @@ pub fn lock() -> Result<Lock, LockError> {
     Ok(lock)
 }
 
+/// The batteries that a list gets as they are, and that pip must not choose.
+///
+/// What their wheels require is not there for guests, so they cannot be locked. Those that the list
+/// wants in another version are left out.
+#[must_use]
+pub fn unlockable(
+    requirements: &Requirements,
+    guest: &GuestPlatform,
+    batteries: &Lock,
+) -> Vec<PackageVersion> {
+    let is_wanted = |wheel: &WheelName| {
+        let mut named = requirements.that_apply(guest.markers());
+        named.all(|one| one.name != wheel.package || admits(one, &wheel.version))
+    };
+    let parts = batteries.packages.iter().filter(|one| one.is_partial() && one.is_package());
+    let parts = parts.map(|one| &one.wheel).filter(|wheel| is_wanted(wheel));
+    let parts = parts.map(|wheel| PackageVersion {
+        name: wheel.package.clone(),
+        version: wheel.version.clone(),
+    });
+    parts.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packages::requirements::Requirements;
+    use crate::packages::guest::testing::guest;
 
     #[test]
     fn the_batteries_are_locked_as_they_are_required() {
@@ -79,5 +104,31 @@ mod tests {
             "lifelines-0.30.3-py3-none-any.whl",
         ];
         assert_eq!(found, partial);
+    }
+
+    #[test]
+    fn batteries_that_cannot_be_locked_are_packages_unless_another_version_is_wanted() {
+        let lock = lock().unwrap();
+        let data: Vec<&str> = lock
+            .packages
+            .iter()
+            .filter(|one| !one.is_package())
+            .map(|one| one.wheel.as_str())
+            .collect();
+        assert_eq!(data, ["llama_index_core-0.14.25-py3-none-any.whl"]);
+        let names = |list: &str| {
+            let requirements = Requirements::parse(list.as_bytes()).unwrap();
+            let found = unlockable(&requirements, &guest(), &lock);
+            found.iter().map(|one| one.name.to_string()).collect::<Vec<_>>()
+        };
+        let all = names("pdfminer.six\nsendgrid>=6");
+        assert_eq!(all.len(), 6, "{all:?}");
+        assert!(
+            ["pdfminer-six", "markitdown", "lifelines"]
+                .iter()
+                .all(|one| all.iter().any(|a| a == one))
+        );
+        let fewer = names("sendgrid<6");
+        assert!(fewer.len() == 5 && !fewer.contains(&"sendgrid".to_owned()), "{fewer:?}");
     }
 }

@@ -109,6 +109,14 @@ impl GuestPlatform {
         Ok(Self { markers, values, packages })
     }
 
+    /// This platform with more packages, as if the engine contained them.
+    #[must_use]
+    pub fn with_packages(&self, more: &[PackageVersion]) -> Self {
+        let mut packages = (*self.packages).clone();
+        packages.extend(more.iter().map(|one| (one.name.clone(), one.version.clone())));
+        Self { packages: Arc::new(packages), ..self.clone() }
+    }
+
     /// The values of markers.
     #[must_use]
     pub fn markers(&self) -> &MarkerEnvironment {

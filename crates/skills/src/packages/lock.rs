@@ -76,10 +76,16 @@ pub struct LockedPackage {
 }
 
 impl LockedPackage {
-    /// True for a wheel that is unpacked in part, so that it does not count as the package.
+    /// True for a wheel that is unpacked in part.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         !self.folders.is_empty()
+    }
+
+    /// True if the layer has the package, and not only data of its wheel: metadata of it are there.
+    #[must_use]
+    pub fn is_package(&self) -> bool {
+        !self.is_partial() || self.folders.values().any(|to| to.ends_with(".dist-info"))
     }
 
     /// Names what the layer has of the wheel.

@@ -1,5 +1,7 @@
 //! The packages that a skill needs before it can run: from its `requirements.txt` and its lock.
 
+use pep508_rs::Requirement;
+
 use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::layer::LayerKey;
 use crate::packages::lock::{Lock, LockError};
@@ -18,6 +20,8 @@ pub enum SkillNeeds {
         key: LayerKey,
         /// Its packages.
         packages: Vec<PackageVersion>,
+        /// True if it needs some of the batteries as well.
+        with_batteries: bool,
     },
     /// It cannot be known, so the skill cannot run.
     Unknown(NeedsError),
@@ -91,11 +95,43 @@ impl SkillNeeds {
             name: one.wheel.package.clone(),
             version: one.wheel.version.clone(),
         });
+        let with_batteries = relies_on_batteries(&requirements, &lock, guest, batteries)?;
         Ok(match lock.layer() {
-            Some(key) => Self::Layer { key, packages: packages.collect() },
+            Some(key) => Self::Layer { key, packages: packages.collect(), with_batteries },
+            None if with_batteries => Self::Batteries,
             None => Self::Nothing,
         })
     }
+}
+
+/// True if a requirement is neither locked nor part of the engine, and a battery fulfils it.
+fn relies_on_batteries(
+    requirements: &Requirements,
+    lock: &Lock,
+    guest: &GuestPlatform,
+    batteries: &Lock,
+) -> Result<bool, NeedsError> {
+    let mut relies = false;
+    for requirement in requirements.that_apply(guest.markers()) {
+        let is_locked = lock.packages.iter().any(|one| one.wheel.package == requirement.name);
+        if is_locked || guest.version_of(&requirement.name).is_some() {
+            continue;
+        }
+        if !is_battery(requirement, batteries) {
+            let difference = format!("no battery fulfils `{requirement}`");
+            return Err(NeedsError::OtherEngine { difference });
+        }
+        relies = true;
+    }
+    Ok(relies)
+}
+
+/// True if a battery fulfils a requirement.
+fn is_battery(requirement: &Requirement, batteries: &Lock) -> bool {
+    let packages = batteries.packages.iter().filter(|one| one.is_package());
+    packages
+        .map(|one| &one.wheel)
+        .any(|wheel| wheel.package == requirement.name && admits(requirement, &wheel.version))
 }
 
 /// The needs of a skill without a lock: what every run has must fulfil all requirements.
@@ -113,10 +149,7 @@ fn without_lock(
             }
             continue;
         }
-        let packages = batteries.packages.iter().filter(|one| !one.is_partial());
-        let locked = packages.map(|one| &one.wheel);
-        let battery = locked.clone().find(|wheel| wheel.package == requirement.name);
-        if !battery.is_some_and(|wheel| admits(requirement, &wheel.version)) {
+        if !is_battery(requirement, batteries) {
             return Err(not_locked());
         }
         needs = SkillNeeds::Batteries;
@@ -183,9 +216,12 @@ mod tests {
     #[test]
     fn a_lock_names_a_layer_as_long_as_it_fits() {
         let lock = lock_for("tool", &["tool-1-py3-none-any.whl"]);
-        let SkillNeeds::Layer { key, packages } = needs("tool # comment", Some(&lock)) else {
+        let SkillNeeds::Layer { key, packages, with_batteries } =
+            needs("tool # comment", Some(&lock))
+        else {
             panic!("no layer");
         };
+        assert!(!with_batteries);
         assert_eq!((Some(key), packages[0].to_string()), (lock.layer(), "tool 1".to_owned()));
         assert_eq!(needs("numpy", Some(&lock_for("numpy", &[]))), SkillNeeds::Nothing);
         assert_eq!(needs("tool>=1", Some(&lock)), SkillNeeds::Unknown(NeedsError::Stale));
@@ -193,5 +229,27 @@ mod tests {
         assert!(problem(needs("tool", Some(&other))).contains("it is for Python 3.14"));
         let malformed = SkillNeeds::of(Some(b"tool"), Some(b"x"), &guest(), &lock_for("", &[]));
         assert!(problem(malformed).contains("pylock.toml cannot be read"));
+    }
+
+    #[test]
+    fn batteries_that_are_unpacked_in_part_count_as_packages() {
+        let batteries = crate::packages::batteries::lock().unwrap();
+        let needs = |list: &str, lock: Option<&Lock>| {
+            let lock = lock.map(Lock::to_text);
+            let lock = lock.as_ref().map(String::as_bytes);
+            SkillNeeds::of(Some(list.as_bytes()), lock, &guest(), &batteries)
+        };
+        let list = "pdfplumber\nmarkitdown[pdf]\nlifelines\npdfminer.six\nplotly";
+        assert_eq!(needs(list, None), SkillNeeds::Batteries);
+        for other in ["pdfplumber<0.5", "llama-index-core"] {
+            assert!(problem(needs(other, None)).contains("deps lock"), "{other}");
+        }
+        let (alone, both) = (lock_for("pdfplumber", &[]), "pdfplumber\ntool");
+        assert_eq!(needs("pdfplumber", Some(&alone)), SkillNeeds::Batteries);
+        let locked = lock_for(both, &["tool-1-py3-none-any.whl"]);
+        let found = needs(both, Some(&locked));
+        assert!(matches!(found, SkillNeeds::Layer { with_batteries: true, .. }), "{found:?}");
+        let lacks = problem(needs("gone>=1", Some(&lock_for("gone>=1", &[]))));
+        assert!(lacks.contains("no battery fulfils `gone>=1`"), "{lacks}");
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn check_python(config: Config, checks: &mut [FolderCheck]) -> Result
     for check in &mut *checks {
         let snapshot = check.snapshot.clone();
         if let Some(snapshot) = snapshot {
-            check.diagnostics.extend(requirements(&snapshot));
+            check.diagnostics.extend(requirements(guest.as_ref(), &snapshot));
             check
                 .diagnostics
                 .extend(guest.as_ref().and_then(|guest| needs(&config, guest, &snapshot)));
@@ -124,7 +124,7 @@ fn is_action(snapshot: &Snapshot) -> bool {
 }
 
 /// Lists of packages, which are never installed.
-fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
+fn requirements(guest: Option<&GuestPlatform>, snapshot: &Snapshot) -> Vec<Diagnostic> {
     let is_list = |path: &str| REQUIREMENTS.contains(&path.rsplit('/').next().unwrap_or(path));
     let lists = snapshot.files().iter().filter(|file| is_list(&file.path));
     // Those of scripts are locked together where the skill has no list for its entrypoint.
@@ -135,6 +135,8 @@ fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
             || are_locked && path.rsplit('/').next() == Some("requirements.txt")
     };
     let lists = lists.filter(|file| !is_read(&file.path));
+    let lists =
+        lists.filter(|file| !guest.is_some_and(|guest| is_there(guest, snapshot, &file.path)));
     let told = lists.map(|file| {
         let message = "nothing is installed from it";
         let help = if has_own {
@@ -147,6 +149,16 @@ fn requirements(snapshot: &Snapshot) -> Vec<Diagnostic> {
         Diagnostic::about(Severity::Warning, &file.path, problem)
     });
     told.collect()
+}
+
+/// True if every run has all packages of a `requirements.txt`.
+fn is_there(guest: &GuestPlatform, snapshot: &Snapshot, path: &str) -> bool {
+    let (Ok(text), Ok(batteries)) = (snapshot.read_file(path), batteries::lock()) else {
+        return false;
+    };
+    let needs = || SkillNeeds::of(Some(text), None, guest, &batteries);
+    path.rsplit('/').next() == Some("requirements.txt")
+        && matches!(needs(), SkillNeeds::Nothing | SkillNeeds::Batteries)
 }
 
 /// The state of the packages that a skill needs.

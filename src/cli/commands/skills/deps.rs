@@ -18,6 +18,7 @@ use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_service::Caller;
 use wardian_skills::packages::fetch::{FetchError, lock_wheels, sync_wheels};
+use wardian_skills::packages::guest::PackageVersion;
 use wardian_skills::packages::layer::LayerKey;
 use wardian_skills::packages::lock::{Lock, MAX_LOCK};
 use wardian_skills::packages::requirements::MAX_REQUIREMENTS;
@@ -38,6 +39,8 @@ struct Locked {
     packages: Vec<Named>,
     /// Packages that the engine contains.
     engine: Vec<Named>,
+    /// Batteries that are used as they are, because nobody can lock them.
+    batteries: Vec<Named>,
     /// Names the layer; `None` if the engine has everything.
     layer: Option<String>,
 }
@@ -124,10 +127,14 @@ fn lock(
     }
     let requirements = lists.requirements().map_err(|error| Failed::usage(error.to_string()))?;
     let guest = guest(config)?;
+    let batteries = batteries::lock().map_err(|error| Failed::ours(&error))?;
+    let batteries = batteries::unlockable(&requirements, &guest, &batteries);
     let python = &config.engine.python;
     note("choosing versions with pip");
-    let chosen =
-        resolve(&requirements, &guest, python, place).map_err(|error| unresolved(&error))?;
+    let chosen = resolve(&requirements, &guest.with_packages(&batteries), python, place)
+        .map_err(|error| unresolved(&error))?;
+    let (batteries, engine) =
+        chosen.engine.into_iter().partition::<Vec<_>, _>(|one| batteries.contains(one));
     chosen.notes.iter().for_each(|line| note(&format!("note: {line}")));
     let (packages, layer) = if chosen.wheels.is_empty() {
         (Vec::new(), None)
@@ -141,7 +148,7 @@ fn lock(
         packages,
         python: guest.python_version().to_owned(),
         requirements: requirements.digest(),
-        engine: chosen.engine,
+        engine,
     };
     let path = folder.join(lists.lock_file());
     write_lock(&path, &lock.to_text())?;
@@ -150,11 +157,11 @@ fn lock(
         assembly::layer_store(config).keep(key, &draft).map_err(|error| Failed::ours(&error))?;
         compile(config, &[key]);
     }
-    report_lock(&path, &lock, as_json);
+    report_lock(&path, &lock, &batteries, as_json);
     Ok(Exit::Done)
 }
 
-fn report_lock(path: &Path, lock: &Lock, as_json: bool) {
+fn report_lock(path: &Path, lock: &Lock, batteries: &[PackageVersion], as_json: bool) {
     let named = |name: &dyn ToString, version: &dyn ToString| Named {
         name: name.to_string(),
         version: version.to_string(),
@@ -162,9 +169,11 @@ fn report_lock(path: &Path, lock: &Lock, as_json: bool) {
     let packages: Vec<Named> =
         lock.packages.iter().map(|one| named(&one.wheel.package, &one.wheel.version)).collect();
     let engine: Vec<Named> = lock.engine.iter().map(|one| named(&one.name, &one.version)).collect();
+    let batteries: Vec<Named> =
+        batteries.iter().map(|one| named(&one.name, &one.version)).collect();
     if as_json {
         let layer = lock.layer().map(|key| key.to_string());
-        print_json(&Locked { lock: path.to_owned(), packages, engine, layer });
+        print_json(&Locked { lock: path.to_owned(), packages, engine, batteries, layer });
         return;
     }
     let count = counted(packages.len(), "package");
@@ -174,6 +183,9 @@ fn report_lock(path: &Path, lock: &Lock, as_json: bool) {
     }
     for Named { name, version } in &engine {
         print_line(&format!("  {name} {version} (of the engine)"));
+    }
+    for Named { name, version } in &batteries {
+        print_line(&format!("  {name} {version} (a battery)"));
     }
 }
 

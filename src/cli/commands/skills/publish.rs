@@ -70,7 +70,7 @@ pub(crate) fn publish(args: &PublishArgs, api_key: Option<&str>) -> Result<Exit,
         .map_err(|fault| Failed::at("create a package", &fault))?;
     let blob = put_file(&server, package.path(), KIND)?;
     let path = format!("/v1/skills/{}/{}?blob={blob}", skill.name(), skill.version());
-    let done: Published = server.put_at(&path)?;
+    let done: Published = server.put_at(&path).map_err(refused)?;
     if as_json {
         print_json(&done);
         return Ok(Exit::Done);
@@ -88,7 +88,15 @@ pub(crate) fn publish(args: &PublishArgs, api_key: Option<&str>) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-/// The signatures that go with a skill: those in its folder, and one of the key that the user names.
+/// A server that has taken the package and refuses its skill. The usage was not wrong.
+fn refused(failed: Failed) -> Failed {
+    match failed.exit {
+        Exit::WrongUsage => Failed::refused(failed.to_string()),
+        _ => failed,
+    }
+}
+
+/// The signatures that go with a skill. Nothing is written into its folder: those in its folder, and one of the key that the user names.
 fn signatures_for(
     skill: &Snapshot,
     folder: &Path,

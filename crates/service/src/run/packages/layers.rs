@@ -63,16 +63,17 @@ impl PackageAccess {
         for skill in skills {
             let name = || skill.mount.name.clone();
             match &*skill.needs {
-                SkillNeeds::Nothing => {}
-                SkillNeeds::Batteries if self.batteries().is_some() => {}
-                SkillNeeds::Batteries => {
+                SkillNeeds::Batteries | SkillNeeds::Layer { with_batteries: true, .. }
+                    if self.batteries().is_none() =>
+                {
                     return Err(PackagesError::NoBatteries { skill: name() }.into());
                 }
+                SkillNeeds::Nothing | SkillNeeds::Batteries => {}
                 SkillNeeds::Unknown(problem) => {
                     let problem = problem.clone();
                     return Err(PackagesError::Unknown { skill: name(), problem }.into());
                 }
-                SkillNeeds::Layer { key, packages } => {
+                SkillNeeds::Layer { key, packages, .. } => {
                     let found = self.open_layer(caller, *key).await?;
                     layers.add(found.ok_or_else(|| PackagesError::NotSynced {
                         skill: name(),

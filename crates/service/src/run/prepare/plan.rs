@@ -160,8 +160,7 @@ impl Planned {
         if let Program::Skill { .. } = self.program
             && let Some(module) = placed.iter().find(|placed| can_be_imported(placed.path.name()))
         {
-            let expected = "a list without paths that Python would import for the skill";
-            return Err(ParamsError::wrong("input_blobs", expected, module.path.as_str()).into());
+            return Err(no_module(module.path.as_str()).into());
         }
         self.placed = placed;
         Ok(self)
@@ -251,6 +250,16 @@ impl Planned {
     }
 }
 
+/// The refusal of a path at which a skill would find a module.
+fn no_module(path: &str) -> ParamsError {
+    let expected = format!(
+        "a list without paths of Python modules, because a skill could import what its caller \
+         has placed there, in folders too: end the path otherwise, such as `{path}.txt` (on the \
+         command line `--file FILE={path}.txt`), or put the file into an archive"
+    );
+    ParamsError::wrong("input_blobs", expected, path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,8 +289,12 @@ mod tests {
             Planned::new(program, Box::default(), RunLimits::DEFAULT)
         };
         for path in ["json.py", "lib/__init__.PY", "numpy/core.so"] {
-            let refused = skill().with_blobs(&placed(path)).err().unwrap();
-            assert!(refused.to_string().contains(path), "{refused}");
+            let refused = skill().with_blobs(&placed(path)).err().unwrap().to_string();
+            let advice = format!("`--file FILE={path}.txt`");
+            assert!(refused.ends_with(&format!(", got {path}")), "{refused}");
+            assert!(refused.contains(&advice), "{refused}");
+            let other = format!("{path}.txt");
+            assert_eq!(skill().with_blobs(&placed(&other)).unwrap().placed.len(), 1);
             assert_eq!(plan(Vec::new()).with_blobs(&placed(path)).unwrap().placed.len(), 1);
         }
         let planned = skill().with_blobs(&placed("data/a.csv")).unwrap();

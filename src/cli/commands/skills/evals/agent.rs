@@ -34,6 +34,8 @@ pub(super) struct Solved {
     pub(super) problem: Option<String>,
     /// Why the endpoint has not given a single answer, if it has not.
     pub(super) refused: Option<String>,
+    /// Why there is no result: the endpoint refused in the middle, or never answered.
+    pub(super) cut_off: Option<String>,
     pub(super) steps: Vec<EvalStep>,
     /// Tokens that were read and written.
     pub(super) tokens: u64,
@@ -89,6 +91,7 @@ pub(super) fn solve(
         answer: String::new(),
         problem: None,
         refused: None,
+        cut_off: None,
         steps: Vec::new(),
         tokens: 0,
         is_uncounted: false,
@@ -115,9 +118,14 @@ fn converse(
         let question = Question { model, system: &system, messages: &messages, tools: &tools };
         let answer = match endpoint.ask(&question, deadline) {
             Ok(answer) => answer,
-            Err(NoAnswer::TooLate) => return Ok(Some(out_of_time(bounds))),
+            Err(NoAnswer::TooLate) => {
+                let reason = out_of_time(bounds);
+                solved.cut_off = solved.steps.is_empty().then(|| reason.clone());
+                return Ok(Some(reason));
+            }
             Err(NoAnswer::Refused(reason)) => {
                 solved.refused = solved.steps.is_empty().then(|| reason.clone());
+                solved.cut_off = Some(reason.clone());
                 return Ok(Some(reason));
             }
         };

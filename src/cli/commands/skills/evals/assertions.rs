@@ -14,14 +14,20 @@ const MAX_EVIDENCE: usize = 500;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Grade {
     pub(super) text: String,
-    pub(super) passed: bool,
+    /// `None` if nobody could grade it.
+    pub(super) passed: Option<bool>,
     pub(super) evidence: String,
 }
 
 impl Grade {
     pub(super) fn new(assertion: &Assertion, passed: bool, evidence: &str) -> Self {
         let evidence = evidence.chars().take(MAX_EVIDENCE).collect();
-        Self { text: assertion.text.clone(), passed, evidence }
+        Self { text: assertion.text.clone(), passed: Some(passed), evidence }
+    }
+
+    /// That of an assertion that could not be graded, for this reason.
+    pub(super) fn missing(assertion: &Assertion, reason: &str) -> Self {
+        Self { passed: None, ..Self::new(assertion, false, reason) }
     }
 }
 

@@ -5,7 +5,8 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Component, Path};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::cli::failed::Failed;
 
@@ -95,48 +96,13 @@ pub(super) enum CaseCheck {
     Python { value: String },
 }
 
-#[derive(Deserialize)]
-struct Written {
-    skill_name: Option<String>,
-    evals: Vec<WrittenCase>,
-}
-
-#[derive(Deserialize)]
+/// A case as the file has it.
 struct WrittenCase {
-    id: WrittenId,
+    id: String,
     prompt: String,
     expected_output: Option<String>,
-    #[serde(default)]
     files: Vec<String>,
-    #[serde(default)]
-    expectations: Vec<WrittenAssertion>,
-    #[serde(default)]
-    assertions: Vec<WrittenAssertion>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenId {
-    Number(u64),
-    Text(String),
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenAssertion {
-    Statement(String),
-    Check(WrittenCheck),
-}
-
-#[derive(Deserialize)]
-struct WrittenCheck {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(alias = "text")]
-    name: Option<String>,
-    #[serde(alias = "code", alias = "pattern")]
-    value: String,
-    path: Option<String>,
+    assertions: Vec<Value>,
 }
 
 impl CaseFile {
@@ -145,21 +111,23 @@ impl CaseFile {
         let path = folder.join(PATH);
         let text = read_up_to(&path, MAX_FILE)?;
         let named = |problem: String| Failed::usage(format!("{}: {problem}", path.display()));
-        let written: Written =
-            serde_json::from_slice(&text).map_err(|fault| named(fault.to_string()))?;
-        if written.evals.is_empty() || written.evals.len() > MAX_CASES {
+        let written: Value = serde_json::from_slice(&text)
+            .map_err(|fault| named(format!("it is not JSON: {fault}")))?;
+        let (skill_name, evals) = parts_of(written).map_err(|problem| named(problem.to_owned()))?;
+        if evals.is_empty() || evals.len() > MAX_CASES {
             return Err(named(format!("it has to have 1 to {MAX_CASES} cases in `evals`")));
         }
         let mut ids = BTreeSet::new();
         let mut cases = Vec::new();
-        for case in written.evals {
+        for (number, case) in (1..).zip(evals) {
+            let case = WrittenCase::read(number, &case).map_err(named)?;
             let case = case.checked(folder).map_err(named)?;
             if !ids.insert(case.id.clone()) {
                 return Err(named(format!("two cases have the id `{}`", case.id)));
             }
             cases.push(case);
         }
-        Ok(Self { skill_name: written.skill_name, cases })
+        Ok(Self { skill_name, cases })
     }
 
     /// The cases with these ids, or all.
@@ -176,14 +144,86 @@ impl CaseFile {
     }
 }
 
+/// The name of the skill, and the cases. Some files are the list of cases alone.
+fn parts_of(written: Value) -> Result<(Option<String>, Vec<Value>), &'static str> {
+    let mut members = match written {
+        Value::Array(evals) => return Ok((None, evals)),
+        Value::Object(members) => members,
+        _ => return Err("it has to be an object with the cases in `evals`, or a list of cases"),
+    };
+    let skill_name = members.get("skill_name").and_then(Value::as_str).map(str::to_owned);
+    match members.remove("evals") {
+        Some(Value::Array(evals)) => Ok((skill_name, evals)),
+        Some(_) => Err("`evals` has to be a list of cases"),
+        None => Err("`evals`, the list of cases, is missing"),
+    }
+}
+
+/// True for what can name a case, and a folder.
+fn is_id(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (1..=64).contains(&text.len()) && !text.starts_with('.') && text.chars().all(is_plain)
+}
+
+/// A member that is a text, if it is there.
+fn text_in(members: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(format!("`{name}` has to be a text")),
+    }
+}
+
+/// A member that is a list; empty if it is not there.
+fn list_in<'m>(members: &'m Map<String, Value>, name: &str) -> Result<&'m [Value], String> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(&[]),
+        Some(Value::Array(list)) => Ok(list),
+        Some(_) => Err(format!("`{name}` has to be a list")),
+    }
+}
+
 impl WrittenCase {
-    fn checked(self, folder: &Path) -> Result<Case, String> {
-        let id = match self.id {
-            WrittenId::Number(number) => number.to_string(),
-            WrittenId::Text(text) => text,
+    /// Reads the case with this number, from 1.
+    fn read(number: u64, written: &Value) -> Result<Self, String> {
+        let Value::Object(members) = written else {
+            return Err(format!("case number {number} has to be an object with `id` and `prompt`"));
         };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if id.is_empty() || id.len() > 64 || id.starts_with('.') || !id.chars().all(is_plain) {
+        let name = members.get("name").and_then(Value::as_str).filter(|name| is_id(name));
+        let id = match members.get("id") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Number(id)) if id.is_u64() => id.to_string(),
+            None | Some(Value::Null) => name.map_or_else(|| number.to_string(), str::to_owned),
+            Some(_) => {
+                return Err(format!("case number {number}: `id` has to be a number or a text"));
+            }
+        };
+        let wrong = |problem: String| format!("case {id}: {problem}");
+        let prompt = text_in(members, "prompt").map_err(wrong)?;
+        let prompt = prompt.ok_or_else(|| wrong("`prompt` is missing".to_owned()))?;
+        let mut assertions = Vec::new();
+        for name in ["expectations", "assertions"] {
+            assertions.extend_from_slice(list_in(members, name).map_err(wrong)?);
+        }
+        let mut expected_output = text_in(members, "expected_output").map_err(wrong)?;
+        // Another name for it. A list has one statement in each item.
+        match members.get("expected_behavior") {
+            Some(Value::Array(list)) => assertions.extend_from_slice(list),
+            Some(_) if expected_output.is_none() => {
+                expected_output = text_in(members, "expected_behavior").map_err(wrong)?;
+            }
+            _ => {}
+        }
+        let files = list_in(members, "files").map_err(wrong)?.iter();
+        let files = files.map(|file| file.as_str().map(str::to_owned));
+        let files = files.collect::<Option<Vec<_>>>();
+        let files = files.ok_or_else(|| wrong("`files` has to be a list of paths".to_owned()))?;
+        Ok(Self { id, prompt, expected_output, files, assertions })
+    }
+
+    fn checked(self, folder: &Path) -> Result<Case, String> {
+        let id = self.id;
+        if !is_id(&id) {
             return Err(format!(
                 "`{id}` is not an id: a number, or up to 64 of letters, digits, `-`, `_` and `.`"
             ));
@@ -192,9 +232,8 @@ impl WrittenCase {
         if self.prompt.trim().is_empty() {
             return Err(wrong("`prompt` is empty".to_owned()));
         }
-        let written = self.expectations.into_iter().chain(self.assertions);
-        let mut assertions =
-            written.map(WrittenAssertion::checked).collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+        let written = self.assertions.iter().map(Assertion::read);
+        let mut assertions = written.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
         if let Some(expected) = self.expected_output.as_ref().filter(|_| assertions.is_empty()) {
             let text = format!("The result is as expected: {expected}");
             assertions.push(Assertion { text, check: CaseCheck::Model });
@@ -221,17 +260,47 @@ impl WrittenCase {
     }
 }
 
-impl WrittenAssertion {
-    fn checked(self) -> Result<Assertion, String> {
-        let WrittenCheck { kind, name, value, path } = match self {
-            Self::Statement(text) if text.trim().is_empty() => {
-                return Err("an expectation is empty".to_owned());
-            }
-            Self::Statement(text) => return Ok(Assertion { text, check: CaseCheck::Model }),
-            Self::Check(check) => check,
+impl Assertion {
+    /// Reads a statement, which is a text or an object with one, or a check.
+    fn read(written: &Value) -> Result<Self, String> {
+        const FORMS: &str = "an expectation has to be a text, `{\"text\": \"…\"}`, or a check with `type` and `value`";
+        let members = match written {
+            Value::String(text) => return Self::statement(text.clone()),
+            Value::Object(members) => members,
+            other => return Err(format!("{FORMS}, and not `{other}`")),
         };
+        let first = |names: &[&str]| {
+            names.iter().find_map(|name| text_in(members, name).transpose()).transpose()
+        };
+        let (name, text) = (text_in(members, "name")?, first(&["text", "description"])?);
+        let Some(kind) = text_in(members, "type")? else {
+            return match (name, text) {
+                (Some(name), Some(text)) => Self::statement(format!("{name}: {text}")),
+                (None, Some(text)) => Self::statement(text),
+                _ => Err(FORMS.to_owned()),
+            };
+        };
+        let value = first(&["value", "code", "pattern"])?;
+        let value = value.ok_or_else(|| format!("the check `{kind}` needs a `value`"))?;
+        let path = text_in(members, "path")?;
+        Self::check(&kind, name.or(text), value, path)
+    }
+
+    fn statement(text: String) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("an expectation is empty".to_owned());
+        }
+        Ok(Self { text, check: CaseCheck::Model })
+    }
+
+    fn check(
+        kind: &str,
+        name: Option<String>,
+        value: String,
+        path: Option<String>,
+    ) -> Result<Self, String> {
         let place = path.as_deref().unwrap_or("the answer").to_owned();
-        let (default, check) = match kind.as_str() {
+        let (default, check) = match kind {
             "contains" => {
                 (format!("{place} contains `{value}`"), CaseCheck::Contains { value, path })
             }
@@ -248,7 +317,7 @@ impl WrittenAssertion {
                 ));
             }
         };
-        Ok(Assertion { text: name.unwrap_or(default), check })
+        Ok(Self { text: name.unwrap_or(default), check })
     }
 }
 
@@ -287,12 +356,15 @@ mod tests {
 
     use super::*;
 
-    fn read(cases: &serde_json::Value) -> Result<Vec<Case>, String> {
+    fn read(cases: &Value) -> Result<Vec<Case>, String> {
+        read_file(&json!({"skill_name": "notes", "evals": cases}))
+    }
+
+    fn read_file(content: &Value) -> Result<Vec<Case>, String> {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("evals/files/data")).unwrap();
         std::fs::write(folder.path().join("evals/files/data/a.csv"), "x\n1\n").unwrap();
-        let text = json!({"skill_name": "notes", "evals": cases}).to_string();
-        std::fs::write(folder.path().join(PATH), text).unwrap();
+        std::fs::write(folder.path().join(PATH), content.to_string()).unwrap();
         let file = CaseFile::read(folder.path()).map_err(|failed| failed.to_string())?;
         file.chosen(&[]).map_err(|failed| failed.to_string())
     }
@@ -317,8 +389,32 @@ mod tests {
     }
 
     #[test]
+    fn the_forms_of_published_files_are_read() {
+        let cases = read_file(&json!([
+            {"name": "plain", "prompt": "Do.", "expected_behavior": "Done"},
+            {"prompt": "Do.", "expected_behavior": ["It is done", {"id": 1, "text": "It is right"}],
+                "assertions": [{"name": "loud", "description": "It is loud"}, {"description": "It is short"}]},
+        ]))
+        .unwrap();
+        let ids: Vec<&str> = cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!(ids, ["plain", "2"]);
+        assert_eq!(cases[0].expected_output.as_deref(), Some("Done"));
+        let texts: Vec<&str> = cases[1].assertions.iter().map(|each| each.text.as_str()).collect();
+        assert_eq!(texts, ["loud: It is loud", "It is short", "It is done", "It is right"]);
+        for (content, reason) in [
+            (json!(7), "it has to be an object with the cases in `evals`"),
+            (json!({"cases": []}), "`evals`, the list of cases, is missing"),
+            (json!({"evals": {}}), "`evals` has to be a list of cases"),
+            (json!(["x"]), "case number 1 has to be an object"),
+        ] {
+            let said = read_file(&content).unwrap_err();
+            assert!(said.contains(reason), "{said}");
+        }
+    }
+
+    #[test]
     fn cases_that_are_wrong_are_refused_with_their_id_and_reason() {
-        let case = |members: serde_json::Value| {
+        let case = |members: Value| {
             let mut case = json!({"id": 7, "prompt": "Do.", "expected_output": "Done"});
             case.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
             read(&json!([case])).unwrap_err()
@@ -331,6 +427,12 @@ mod tests {
             (json!({"files": ["evals/files/no"]}), "evals/files/no: No such file"),
             (json!({"assertions": [{"type": "magic", "value": "x"}]}), "`magic` is not a type"),
             (json!({"assertions": [" "]}), "case 7: an expectation is empty"),
+            (json!({"assertions": [5]}), "case 7: an expectation has to be a text, `{\"text\""),
+            (json!({"assertions": [{"type": "regex"}]}), "the check `regex` needs a `value`"),
+            (json!({"assertions": "x"}), "case 7: `assertions` has to be a list"),
+            (json!({"prompt": 1}), "case 7: `prompt` has to be a text"),
+            (json!({"id": [1]}), "case number 1: `id` has to be a number or a text"),
+            (json!({"files": [1]}), "case 7: `files` has to be a list of paths"),
             (json!({"files": vec!["evals/files/data/a.csv"; 2]}), "two of its files have one path"),
         ] {
             let said = case(members);

@@ -65,12 +65,12 @@ pub(super) fn grade(
         if grade.is_none() {
             open.push((grades.len(), assertion));
         }
-        grades.push(grade.unwrap_or_else(|| Grade::new(assertion, false, "")));
+        grades.push(grade.unwrap_or_else(|| Grade::missing(assertion, "")));
     }
     let mut problem = None;
     if !open.is_empty() {
-        let given = match &solved.refused {
-            // An endpoint that has not answered is not asked for grades.
+        let given = match &solved.cut_off {
+            // An endpoint that has failed is not asked for grades.
             Some(reason) => Err(reason.clone()),
             None => verdicts(endpoint, model, case, solved, &files, &open),
         };
@@ -83,11 +83,10 @@ pub(super) fn grade(
                 }
             }
             Err(reason) => {
-                for (at, _) in open {
-                    grades
-                        .get_mut(at)
-                        .into_iter()
-                        .for_each(|grade| grade.evidence.clone_from(&reason));
+                for (at, assertion) in open {
+                    if let Some(grade) = grades.get_mut(at) {
+                        *grade = Grade::missing(assertion, &reason);
+                    }
                 }
                 problem = Some(reason);
             }

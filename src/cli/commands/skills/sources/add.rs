@@ -76,20 +76,24 @@ pub(crate) fn add(config: &Config, args: &AddArgs, token: Option<&str>) -> Resul
     for one in &wanted {
         gather(one, &mut reach, (staging.path(), &trust), &mut |staged| {
             match staged {
-                Ok(candidate) => items.push(compare(&place, candidate, args.force)?),
+                Ok(candidate) => {
+                    place.ensure_free(candidate.name())?;
+                    items.push(compare(&place, candidate, args.force)?);
+                }
                 Err(refused) => left_out.push(refused),
             }
             Ok(())
         })?;
     }
-    told(&left_out, &reach, &wanted);
-    finish(&mut place, items, &left_out, args)
+    let notes = told(&left_out, &reach, &wanted);
+    finish(&mut place, items, &left_out, &notes, args)
 }
 
 fn finish(
     place: &mut InstallPlace,
     items: Vec<Item>,
     left_out: &[LeftOut],
+    notes: &[String],
     args: &AddArgs,
 ) -> Result<Exit, Failed> {
     show(&items, args.json, args.yes);
@@ -104,7 +108,8 @@ fn finish(
     let exit = if left_out.is_empty() { Exit::Done } else { Exit::GuestFailed };
     if args.json {
         print_json(&json!({
-            "skills": done, "left_out": left_out, "dir": place.dir, "lock": place.lock_path(),
+            "skills": done, "left_out": left_out, "notes": notes, "dir": place.dir,
+            "lock": place.lock_path(),
         }));
     } else if changes > 0 {
         let lock = shown(&place.lock_path().display().to_string());
@@ -114,8 +119,8 @@ fn finish(
     Ok(exit)
 }
 
-/// Tells what is not installed, and what a source left out.
-fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) {
+/// Tells what is not installed, and what a source left out. Returns the latter.
+fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) -> Vec<String> {
     for LeftOut { name, why } in left_out {
         note(&format!("not installed: `{}`: {}", shown(name), shown(why)));
     }
@@ -128,6 +133,7 @@ fn told(left_out: &[LeftOut], reach: &Reach, wanted: &[Wanted]) {
             }
         }
     }
+    known
 }
 
 /// Refuses `owner/repo` where a folder of this name is here: whoever means the folder would get the skills of a

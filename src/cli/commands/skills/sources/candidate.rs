@@ -21,6 +21,9 @@ use wardian_skills::scan::{SkillScan, findings_of};
 use wardian_sources::FoundSkill;
 use wardian_vocabulary::ids::SkillName;
 
+/// Most files that a note names.
+const MAX_NAMED: usize = 5;
+
 /// A skill that may be installed.
 #[derive(Debug)]
 pub(super) struct SkillCandidate {
@@ -100,9 +103,7 @@ pub(super) fn stage(
     if is_bundled(name.as_str()) {
         notes.push(format!("`{name}` replaces the bundled skill of that name"));
     }
-    if hidden > 0 {
-        notes.push(format!("`{name}`: {hidden} hidden or generated files were left out"));
-    }
+    notes.extend(left_out_note(&hidden).map(|told| format!("`{name}`: {told}")));
     let mut checked = check(&folder)?;
     let has_manifest = found.files.iter().any(|(path, _)| *path == MANIFEST_FILE);
     if !grants.are_none()
@@ -141,15 +142,30 @@ pub(super) fn stage(
     })
 }
 
-/// Writes the files of a skill. Returns how many were left out.
-pub(super) fn write_files(found: &FoundSkill<'_>, folder: &Path) -> Result<usize, Failed> {
-    let mut hidden = 0_usize;
+/// What is told of the files that were left out.
+fn left_out_note(hidden: &[&str]) -> Option<String> {
+    let named: Vec<String> =
+        hidden.iter().take(MAX_NAMED).map(|path| format!("`{path}`")).collect();
+    let (what, were) = if hidden.len() == 1 { ("file", "was") } else { ("files", "were") };
+    let more = hidden.len().saturating_sub(named.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let (count, named) = (hidden.len(), named.join(", "));
+    (count > 0)
+        .then(|| format!("{count} hidden or generated {what} {were} left out: {named}{more}"))
+}
+
+/// Writes the files of a skill. Returns the paths of those that were left out.
+pub(super) fn write_files<'t>(
+    found: &FoundSkill<'t>,
+    folder: &Path,
+) -> Result<Vec<&'t str>, Failed> {
+    let mut hidden = Vec::new();
     for (path, content) in &found.files {
         if *path == SIGNATURES_FILE {
             continue;
         }
         if path.split('/').any(is_left_out) {
-            hidden = hidden.saturating_add(1);
+            hidden.push(*path);
         } else {
             write(folder, path, content)?;
         }
@@ -245,15 +261,16 @@ mod tests {
         assert_eq!(staged.origin.granted_network, grants.network);
         assert_eq!(fs::read_to_string(staged.staged.join("SKILL.md")).unwrap(), document);
         assert!(!staged.files.contains_key(".env"));
-        assert!(staged.notes.iter().any(|note| note.contains("1 hidden")), "{:?}", staged.notes);
-        // One with scripts can be executed with what it is granted.
-        let staging = tempfile::tempdir().unwrap();
-        let script = ("scripts/get.py", "print('got')\n");
-        let skill = found("pdf", &[("SKILL.md", document), script]);
-        let signed = Signed { trust: &SkillTrust::default(), package: None };
-        let staged = stage(&skill, staging.path(), staged.origin, &grants, signed);
-        let staged = staged.unwrap().unwrap();
-        assert_eq!(staged.snapshot.manifest().permissions.network.len(), 1);
-        assert_eq!(staged.snapshot.manifest().kind.as_str(), "action");
+        let told = "`pdf`: 1 hidden or generated file was left out: `.env`";
+        assert!(staged.notes.iter().any(|note| note == told), "{:?}", staged.notes);
+    }
+
+    #[test]
+    fn some_of_the_files_that_are_left_out_are_named() {
+        assert_eq!(left_out_note(&[]), None);
+        let told = left_out_note(&[".a", ".b", ".c", ".d", ".e", ".f", ".g"]).unwrap();
+        let wanted =
+            "7 hidden or generated files were left out: `.a`, `.b`, `.c`, `.d`, `.e` and 2 more";
+        assert_eq!(told, wanted);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -123,6 +124,25 @@ pub(super) fn installed(dir: &Path, name: &SkillName) -> Option<FileDigests> {
     let file = open_regular(&record_path(dir, name)).ok()?;
     file.take(MAX_RECORD).read_to_string(&mut text).ok()?;
     serde_json::from_str::<Record>(&text).ok().map(|record| record.files)
+}
+
+/// True if it is known what was installed as `name`: the skill was added to this folder.
+pub(super) fn is_recorded(dir: &Path, name: &SkillName) -> bool {
+    record_path(dir, name).symlink_metadata().is_ok()
+}
+
+/// The folders beside `dir` that skills were added to.
+pub(super) fn added_to_beside(dir: &Path) -> Vec<PathBuf> {
+    // A link may be another name of the same folder.
+    let place = |folder: &Path| fs::metadata(folder).ok().map(|one| (one.dev(), one.ino()));
+    let here = place(dir);
+    let beside = dir.parent().and_then(|above| fs::read_dir(above).ok());
+    let beside = beside.into_iter().flatten().filter_map(Result::ok).map(|entry| entry.path());
+    let has_records = |folder: &PathBuf| folder.join(RECORDS).is_dir();
+    let mut found: Vec<PathBuf> =
+        beside.filter(has_records).filter(|folder| place(folder) != here).collect();
+    found.sort();
+    found
 }
 
 /// Keeps what is installed as `name`.

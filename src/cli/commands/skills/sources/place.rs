@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::cli::commands::skills::skills_lock::{LockedSkill, change_entry, read_entries};
-use crate::cli::commands::skills::sources::files::{files_now, installed};
+use crate::cli::commands::skills::sources::files::{
+    added_to_beside, files_now, installed, is_recorded,
+};
 use crate::cli::failed::Failed;
-use crate::cli::terminal::output::note;
+use crate::cli::terminal::output::{note, shown};
 use wardian_config::Config;
 use wardian_vocabulary::ids::SkillName;
 
@@ -28,6 +30,8 @@ pub(super) struct InstallPlace {
     pub(super) dir: PathBuf,
     lock: PathBuf,
     pub(super) entries: BTreeMap<SkillName, LockedSkill>,
+    /// Other folders whose skills the lock has.
+    beside: Vec<PathBuf>,
     /// Held until the command ends.
     _held: File,
 }
@@ -54,7 +58,8 @@ impl InstallPlace {
         clear_interrupted(&dir)?;
         let lock = dir.parent().unwrap_or(&dir).join(LOCK);
         let entries = read_entries(&lock)?;
-        Ok(Self { dir, lock, entries, _held: held })
+        let beside = added_to_beside(&dir);
+        Ok(Self { dir, lock, entries, beside, _held: held })
     }
 
     pub(super) fn lock_path(&self) -> &Path {
@@ -63,6 +68,25 @@ impl InstallPlace {
 
     pub(super) fn folder(&self, name: &SkillName) -> PathBuf {
         self.dir.join(name.as_str())
+    }
+
+    /// The other folder that the entry of a skill in the lock is for; `None` if it is for this one, or for none.
+    fn elsewhere(&self, name: &SkillName) -> Option<&Path> {
+        if !self.entries.contains_key(name) {
+            return None;
+        }
+        elsewhere(&self.dir, &self.beside, name)
+    }
+
+    /// Refuses a skill whose name the lock has for another folder: it has one entry for each name.
+    pub(super) fn ensure_free(&self, name: &SkillName) -> Result<(), Failed> {
+        let Some(other) = self.elsewhere(name) else { return Ok(()) };
+        let (lock, other) = (self.lock.display().to_string(), other.display().to_string());
+        let (lock, other) = (shown(&lock), shown(&other));
+        Err(Failed::refused(format!(
+            "`{name}` is pinned in {lock} for the folder {other}: remove it there first (`wardian skills remove \
+             {name} --dir {other}`), or choose a folder that is not beside it, which has a lock of its own"
+        )))
     }
 
     /// A hidden folder on the same file system, which no server reads and which goes with the command.
@@ -78,11 +102,12 @@ impl InstallPlace {
         Ok(())
     }
 
-    /// The names of skills that were added, of those that the user names; all if he names none.
+    /// The names of skills that were added to this folder, of those that the user names; all if he names none.
     pub(super) fn added(&self, names: &[String]) -> Result<Vec<SkillName>, Failed> {
         let is_added = |entry: &&LockedSkill| entry.origin.is_some();
+        let is_here = |entry: &&LockedSkill| self.elsewhere(&entry.name).is_none();
         if names.is_empty() {
-            let all = self.entries.values().filter(is_added);
+            let all = self.entries.values().filter(is_added).filter(is_here);
             return Ok(all.map(|entry| entry.name.clone()).collect());
         }
         let mut found = Vec::new();
@@ -94,10 +119,24 @@ impl InstallPlace {
                     "`{name}` was not installed by `wardian skills add` ({lock} does not have it)"
                 )));
             }
+            if let Some(other) = self.elsewhere(&name) {
+                let other = shown(&other.display().to_string());
+                return Err(Failed::usage(format!(
+                    "`{name}` was installed into another folder: name it with `--dir {other}`"
+                )));
+            }
             found.push(name);
         }
         Ok(found)
     }
+}
+
+/// The first of the folders `beside` that a skill was added to which was not added to `dir`.
+fn elsewhere<'b>(dir: &Path, beside: &'b [PathBuf], name: &SkillName) -> Option<&'b Path> {
+    if is_recorded(dir, name) {
+        return None;
+    }
+    beside.iter().map(PathBuf::as_path).find(|other| is_recorded(other, name))
 }
 
 /// Removes what interrupted commands have left. The folder of skills is held, so none of them is still at work.
@@ -152,7 +191,23 @@ fn folders_in(folder: &Path) -> Result<Vec<PathBuf>, Failed> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::commands::skills::sources::files::keep;
+    use crate::cli::commands::skills::sources::files::{FileDigests, keep};
+
+    #[test]
+    fn a_skill_is_elsewhere_if_it_was_added_to_another_folder_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two] = ["one", "two"].map(|name| folder.path().join(name));
+        let [pdf, docx, none] = ["pdf", "docx", "none"].map(|name| SkillName::parse(name).unwrap());
+        for (dir, name) in [(&one, &pdf), (&one, &docx), (&two, &docx)] {
+            keep(dir, name, FileDigests::new()).unwrap();
+        }
+        fs::create_dir(folder.path().join("three")).unwrap();
+        let beside = added_to_beside(&two);
+        assert_eq!(beside, [one.as_path()]);
+        assert_eq!(elsewhere(&two, &beside, &pdf), Some(one.as_path()));
+        assert_eq!(elsewhere(&two, &beside, &docx), None);
+        assert_eq!(elsewhere(&two, &beside, &none), None);
+    }
 
     #[test]
     fn what_interrupted_commands_left_is_put_back_or_removed() {

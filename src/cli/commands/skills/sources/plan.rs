@@ -60,6 +60,8 @@ pub(super) struct PlannedSkill {
     /// What changes for an installed skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) changes: Option<SkillChanges>,
+    /// What should be known before: files that are left out, and warnings.
+    pub(super) notes: Vec<String>,
     /// What its content would do, as far as a look at it tells.
     pub(super) scan: SkillScan,
 }
@@ -134,6 +136,7 @@ pub(super) fn compare(
         signature: candidate.signature.clone(),
         wants,
         changes,
+        notes: candidate.notes.clone(),
         scan: take(&mut candidate.scan),
     };
     Ok(Item { candidate, shown, replaced })
