@@ -327,6 +327,6 @@ mod tests {
         let unnamed = round(vec![request(1, Some("a b"), "{}")], "[]");
         assert!(refused(&tools(vec![unnamed])).contains("names a tool"));
         let declared = Some(DocumentText::of("{}"));
-        assert!(refused(&DocumentTools { declared, rounds: Vec::new() }).contains("no list"));
+        assert!(refused(&DocumentTools { declared, rounds: Vec::new() }).contains("not a list"));
     }
 }
