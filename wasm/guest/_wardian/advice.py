@@ -36,6 +36,9 @@ NO_PROCESSES = (
     "there are no other processes in the sandbox: use multiprocessing.Pool or "
     "concurrent.futures.ProcessPoolExecutor, which run the work in turn, or a plain loop"
 )
+NOT_INSTALLED = (
+    "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
+)
 NOTEBOOK = "the code is run as Python, not in a notebook"
 COMMANDS = (
     "use `subprocess.run(command, shell=True)`, which executes simple command lines of Python programs; no other "
@@ -63,12 +66,6 @@ class MissingPackages:
             raise ModuleNotFoundError(
                 f"No module named {name!r}: it is not installed; {advice}", name=name
             )
-
-
-# CPython cuts the frames of this file out of the traceback of a failed import.
-MissingPackages.find_spec.__code__ = MissingPackages.find_spec.__code__.replace(
-    co_filename="<frozen importlib._bootstrap>"
-)
 
 
 def _is_import() -> bool:
@@ -186,24 +183,6 @@ def _input(prompt: object = "", /) -> str:
     return line.removesuffix("\n")
 
 
-_SITE = ". Site initialization is disabled, did you forget to"
-"""What Python adds to errors about missing modules, whose advice is another one here."""
-
-
-def _patch_traceback(module: Any) -> None:
-    report = module.TracebackException
-    begin = report.__init__
-
-    @functools.wraps(begin)
-    def __init__(self: Any, *args: Any, **named: Any) -> None:
-        begin(self, *args, **named)
-        text = getattr(self, "_str", None)
-        if type(text) is str and text.endswith(" virtual environment?"):
-            self._str = text.rpartition(_SITE)[0] or text
-
-    report.__init__ = __init__
-
-
 def _patch_shutil(module: Any) -> None:
     module.which = programs.which(module.which)
 
@@ -218,7 +197,6 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "socket": _patch_socket,
     "shutil": _patch_shutil,
     "subprocess": popen.patch_subprocess,
-    "traceback": _patch_traceback,
 }
 
 
@@ -315,7 +293,11 @@ def explain(exception: BaseException) -> None:
     `remarks.of` has what depends on the lines that have failed.
     """
     if type(exception) is ModuleNotFoundError:
-        packages.explain_missing(exception)
+        name = exception.name
+        if isinstance(name, str) and exception.msg == f"No module named {name!r}":
+            if name.partition(".")[0] == name:
+                part = packages.MISSING_PARTS.get(name, NOT_INSTALLED)
+                exception.msg = f"{exception.msg}: {part}"
     elif type(exception) is NameError:
         if exception.name in ("display", "get_ipython"):
             text = f"{exception.args[0]}: {NOTEBOOK}; print the value, or return it"

@@ -428,19 +428,6 @@ MISSING_PARTS: dict[str, str] = {
 """Parts of the standard library that this interpreter lacks, each with advice."""
 
 
-NOT_INSTALLED = (
-    "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
-)
-
-
-def explain_missing(error: ModuleNotFoundError) -> None:
-    """Adds advice to an error about a module that is not there, unless it has some."""
-    name = error.name
-    if isinstance(name, str) and error.msg == f"No module named {name!r}":
-        if name.partition(".")[0] == name:
-            error.msg = f"{error.msg}: {MISSING_PARTS.get(name, NOT_INSTALLED)}"
-
-
 def about_installing(words: Iterable[str]) -> str:
     """Says that nothing can be installed, and what there is in the place of these packages."""
     advice = "nothing can be installed"

@@ -20,7 +20,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
 
-from _wardian import child, descriptors, importer, packages, places
+from _wardian import child, descriptors, importer, places
 
 _modules = sys.modules
 _environment = os.environ
@@ -89,15 +89,6 @@ def show(exception: BaseException) -> None:
         pass
 
 
-def _show_with_advice(
-    kind: type[BaseException], error: BaseException, frames: TracebackType | None
-) -> None:
-    """What is called for an exception that a script of a cell raises. Other children end as natively."""
-    if type(error) is ModuleNotFoundError:
-        packages.explain_missing(error)
-    sys.__excepthook__(kind, error, frames)
-
-
 def _own_frames(frames: TracebackType | None) -> TracebackType | None:
     """The frames from the script on."""
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(places.OWN_CODE):
@@ -162,7 +153,6 @@ def cell(
     def prepare() -> None:
         sys.path.insert(_before_packages(), root)
         _modules["__main__"].__dict__.update(_spec_of(file, path))
-        sys.excepthook = _show_with_advice
 
     status = child.run_python(
         [file, *argv],

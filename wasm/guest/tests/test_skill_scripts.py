@@ -41,7 +41,6 @@ FILES = {
     "scripts/asks.py": "print('got', input('name? '))\n",
     "scripts/exits.py": "import sys\nprint('before')\nsys.exit(eval(sys.argv[1]))\n",
     "scripts/raises.py": "def check(x):\n    raise ValueError(f'no field {x}')\n\ncheck('a')\n",
-    "scripts/lacks.py": "import nothing_like_it\n",
     "scripts/env.py": "import os\nprint(os.environ.get('MODE'))\n",
     "scripts/facts.py": (
         "import os, sys\n"
@@ -157,14 +156,6 @@ class Scripts(Sandbox):
                 "ValueError: no field a",
             ],
         )
-
-    def test_a_missing_module_is_told_with_advice(self):
-        end, report = self.call("scripts/lacks.py")
-        self.assertEqual((end, report["type"]), ("raised", "ModuleNotFoundError"))
-        said = self.complained.splitlines()[-1]
-        expected = "ModuleNotFoundError: No module named 'nothing_like_it': it is not installed, and nothing can"
-        self.assertTrue(said.startswith(expected), said)
-        self.assertTrue(said.endswith("lists what is"), said)
 
     def test_the_process_looks_like_one_that_runs_the_file(self):
         self.assertEqual(
