@@ -179,8 +179,13 @@ fn at_terminal(user: &User, arguments: &[&str], meanwhile: &dyn Fn()) -> String 
         .args(["-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)"])
         .arg(command.get_program())
         .args(command.get_args())
-        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .current_dir(user.place.folder());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => terminal.env(name, value),
+            None => terminal.env_remove(name),
+        };
+    }
     let mut child = terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut output = child.stdout.take().unwrap();
     let (mut told, mut byte) = (Vec::new(), [0_u8]);
