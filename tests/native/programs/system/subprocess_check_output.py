@@ -1,4 +1,4 @@
 # script
 import subprocess
 
-print(subprocess.check_output("echo hi; echo $((6 * 7))", shell=True, text=True))
+print(subprocess.check_output("echo hi && echo you", shell=True, text=True))
