@@ -3,7 +3,7 @@
 /// The reason why no trusted key vouches for a skill. Each is the end of a sentence that begins with the skill.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignatureFault {
-    /// There is no signature.
+    /// The skill is unsigned.
     #[error("is not signed")]
     Unsigned,
     /// No key is trusted for the name of the skill.

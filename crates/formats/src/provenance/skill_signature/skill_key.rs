@@ -36,7 +36,7 @@ impl SkillKey {
     ///
     /// # Errors
     ///
-    /// It is no such text, or a key that every signature fits.
+    /// The text is not a key in one of these forms, or the key is a weak one that any signature fits.
     pub fn parse(text: &str) -> Result<Self, ProvenanceError> {
         let bytes = text.strip_prefix(INLINE).map(str::as_bytes).map(|text| BASE64.decode(text));
         let Some(Ok(bytes)) = bytes else {

@@ -14,7 +14,7 @@ use crate::provenance::skill_signature::signature_fault::SignatureFault;
 use crate::provenance::skill_signature::skill_key::SkillKey;
 use wardian_vocabulary::units::ByteCount;
 
-/// The file in a skill's folder with its signatures. It is hidden, so it is no part of what is signed.
+/// The file in a skill's folder with its signatures. As a hidden file it is not covered by the signatures.
 pub const SIGNATURES_FILE: &str = ".signatures.json";
 
 /// Most signatures of each kind. Each costs a verification for each trusted key, of some 100 µs.
@@ -221,7 +221,7 @@ impl SkillSignatures {
         self.cosign.len()
     }
 
-    /// Adds those of another set that are not there. False if there is no room for all; then none is added.
+    /// Adds the signatures of another set, without duplicates. Returns false, and adds none, if there is no room for all.
     #[must_use]
     pub fn merge(&mut self, others: &Self) -> bool {
         let mut merged = self.clone();

@@ -174,7 +174,7 @@ impl FoundSignatures {
 ///
 /// # Errors
 ///
-/// The folder cannot be opened, or what lies there is no regular file with signatures.
+/// The folder cannot be opened, or `.signatures.json` is not a regular file with signatures.
 pub fn signatures_in(path: &Path) -> io::Result<Option<SkillSignatures>> {
     match FoundSignatures::in_folder(&Dir::open_path(path)?) {
         FoundSignatures::None => Ok(None),
