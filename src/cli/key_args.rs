@@ -15,8 +15,8 @@ pub(crate) enum KeysCommand {
         /// Display name of the key.
         #[arg(long, value_name = "NAME")]
         name: String,
-        /// Scopes of the key, separated by commas: discover, execute, code, blobs, admin
-        /// [default: discover,execute,code,blobs].
+        /// Scopes of the key, separated by commas: discover, execute, code, blobs, approve, publish, admin
+        /// [default: discover,execute,code,blobs,approve].
         #[arg(long, value_name = "SCOPES")]
         scopes: Option<String>,
         /// Lifetime of the key, such as `90d` or `12h` [default: it never expires].

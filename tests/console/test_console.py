@@ -549,7 +549,7 @@ class WithKeys(InBrowser):
         self.browser.wait_text("It is shown only once")
         made = self.browser.text(".secret")
         caller = json.loads(self.server.send("GET", "/v1/caller", key=made))
-        self.assertEqual((caller["tenant"], caller["scopes"]), ("gamma", ["discover", "execute", "code", "blobs"]))
+        self.assertEqual((caller["tenant"], caller["scopes"]), ("gamma", ["discover", "execute", "code", "blobs", "approve"]))
         self.browser.click_text("button", "Done")
         self.assertNotIn(made, self.browser.run("return document.documentElement.outerHTML + JSON.stringify({...sessionStorage})"))
         self.browser.click(f"button[aria-label='Revoke {made.split('_')[1]}']")

@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 use crate::mcp::speaker::ask;
-use crate::support::{Command, SkillFolder, TestServer};
-use crate::tools_in_runs::{CODE, Served, caught_in_a_program};
+use crate::run_events::Events;
+use crate::support::{Client, Command, SkillFolder, TestServer, eventually};
+use crate::tools_in_runs::{CODE, PATIENCE, Served, caught_in_a_program, recorded};
 
 /// A call of a tool by a client that can ask its user.
 fn call(server: &TestServer, tool: &str, arguments: &Value, answers: Value) -> Value {
@@ -84,6 +85,74 @@ fn a_skill_goes_on_after_its_users_have_approved() {
     let (_, ended) = answered(&served.server, ("execute_skill", &arguments), &yes);
     assert_eq!(ended["output"], json!({"erased": 3}), "{ended:#}");
     assert_eq!(served.calls(), ["erase"], "it is executed once");
+}
+
+/// A client with a new key for the tenant `acme`.
+fn with_key(server: &TestServer, scopes: &str) -> Client {
+    let data = server.data_dir().to_str().unwrap();
+    let create = ["--data-dir", data, "keys", "create", "--tenant", "acme", "--name", "k"];
+    let made = Command::new().run(&[&create[..], &["--scopes", scopes]].concat()).with(0);
+    let client = server.client().with_key(made.stdout.trim_end());
+    eventually(PATIENCE, || (client.get("/v1/caller").status != 401).then_some(()));
+    client
+}
+
+/// The name in records of who has the key of this client.
+fn name_of(client: &Client) -> Value {
+    client.get("/v1/caller").json()["credential"].clone()
+}
+
+#[test]
+fn only_a_key_that_may_approve_does_and_is_named() {
+    let keys = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
+    let served = Served::start(CODE, &keys);
+    let (model, person) =
+        (with_key(&served.server, "code"), with_key(&served.server, "code,approve"));
+    let params = json!({"language": "python", "code": "from tools import py\n(await py.erase(n=7))['erased']"});
+    let lacks = "the caller lacks the scope `approve`";
+    for changed in [json!(true), json!({"arguments": {"n": 8}})] {
+        let waiting = model.call("run_code", params.clone()).unwrap();
+        let answering = |output: &Value| {
+            let answers = json!([{"id": waiting["requests"][0]["id"], "output": output}]);
+            json!({"language": "python", "code": "", "session": waiting["session"]["id"], "answers": answers})
+        };
+        let refused = model.refusal("run_code", answering(&changed));
+        assert_eq!((refused.kind.as_str(), refused.message.as_str()), ("forbidden", lacks));
+        let before = served.calls().len();
+        let ended = person.call("run_code", answering(&changed)).unwrap();
+        assert_eq!(ended["status"], "completed", "{ended:#}");
+        assert_eq!(served.calls().len(), before + 1);
+        assert_eq!(recorded(&person, &ended)[0]["approved_by"], name_of(&person));
+    }
+    let waiting = model.call("run_code", params.clone()).unwrap();
+    let answers = json!([{"id": waiting["requests"][0]["id"], "output": false}]);
+    let no = json!({"language": "python", "code": "", "session": waiting["session"]["id"], "answers": answers});
+    let ended = model.call("run_code", no).unwrap();
+    assert_eq!(ended["error"]["type"], "ToolError", "anybody may say no: {ended:#}");
+
+    // While the call goes on, somebody else approves.
+    let mut params = params;
+    params["tools"] = json!([{"name": "f"}]);
+    let mut events = Events::with_key(&served.server, model.key().unwrap(), "run_code", &params);
+    let asked = loop {
+        let event = events.event().unwrap();
+        if event.name == "request" {
+            break event.data;
+        }
+    };
+    let path = format!("/v1/runs/{}/answers", asked["run_id"].as_str().unwrap());
+    let yes = json!({"answers": [{"id": asked["id"], "output": true}]});
+    let refused = model.post_json(&path, &yes);
+    assert_eq!((refused.status, refused.json()["error"]["message"].as_str()), (403, Some(lacks)));
+    assert_eq!(person.post_json(&path, &yes).status, 200);
+    let ended = loop {
+        let event = events.event().unwrap();
+        if event.name == "response" {
+            break event.data["result"].clone();
+        }
+    };
+    assert_eq!(ended["output"]["result"], 7, "{ended:#}");
+    assert_eq!(recorded(&person, &ended)[0]["approved_by"], name_of(&person));
 }
 
 #[test]

@@ -31,15 +31,24 @@ pub(crate) struct Event {
 impl Events {
     /// Calls a method and accepts events.
     pub(crate) fn of(server: &TestServer, method: &str, params: &Value) -> Self {
-        let call = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-        Self::of_body(server, &call.to_string())
+        Self::of_body(server, &call_of(method, params))
+    }
+
+    /// As [`Self::of`], with a key.
+    pub(crate) fn with_key(server: &TestServer, key: &str, method: &str, params: &Value) -> Self {
+        let header = format!("Authorization: Bearer {key}\r\n");
+        Self::with_header(server, &call_of(method, params), &header)
     }
 
     fn of_body(server: &TestServer, body: &str) -> Self {
+        Self::with_header(server, body, "")
+    }
+
+    fn with_header(server: &TestServer, body: &str, header: &str) -> Self {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let head = format!(
-            "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n",
+            "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{header}Content-Length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all(head.as_bytes()).unwrap();
@@ -111,6 +120,10 @@ impl Events {
             self.rest.drain(..size + 2);
         }
     }
+}
+
+fn call_of(method: &str, params: &Value) -> String {
+    json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params}).to_string()
 }
 
 fn code(code: &str) -> Value {

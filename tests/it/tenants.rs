@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{Client, Command, TestServer, eventually, failed, output};
 
 /// The scopes of a usual key.
-const USUAL: &str = "discover,execute,code,blobs";
+const USUAL: &str = "discover,execute,code,blobs,approve";
 
 /// A server that asks for keys, and the command line on its data folder.
 struct Hosted {
@@ -642,7 +642,7 @@ fn wrong_orders_for_keys_change_nothing() {
     assert_eq!(listed.as_array().unwrap().len(), 1);
     assert_eq!(
         (&listed[0]["state"], &listed[0]["scopes"]),
-        (&json!("valid"), &json!(["discover", "execute", "code", "blobs"]))
+        (&json!("valid"), &json!(["discover", "execute", "code", "blobs", "approve"]))
     );
     let shown = keys(&["list"]).with(0).stdout;
     assert!(shown.contains(&key[8..16]) && !shown.contains(&key[17..]), "{shown}");

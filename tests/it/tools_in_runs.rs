@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::network::{Site, through_proxy};
 use crate::support::{Client, Command, SkillFolder, TestServer, eventually, failed, output};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server in Python. It notes the calls that it gets in a file.
 const SERVER: &str = r#"
@@ -102,7 +102,7 @@ fn value(client: &Client, code: &str) -> Value {
     output(&client.run(code))["result"].clone()
 }
 
-fn recorded(client: &Client, run: &Value) -> Value {
+pub(crate) fn recorded(client: &Client, run: &Value) -> Value {
     let id = run["run_id"].as_str().unwrap();
     client.get(&format!("/v1/runs/{id}?wait_ms=9000")).json()["tool_calls"].clone()
 }

@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use wardian_formats::protocol::MethodCall;
-use wardian_stores::tenants::Right;
+use wardian_stores::tenants::{Right, Rights};
 
 /// Refuses a call that the caller has no right to make.
 pub(super) fn ensure_may_call(caller: &Caller, call: &MethodCall) -> Result<(), ServiceError> {
@@ -21,7 +21,12 @@ pub fn ensure_may_operate(caller: &Caller) -> Result<(), ServiceError> {
 
 /// Refuses a caller without `right`.
 pub(super) fn ensure_has(caller: &Caller, right: Right) -> Result<(), ServiceError> {
-    if caller.rights.contains(right) {
+    ensure_among(caller.rights, right)
+}
+
+/// Refuses what takes a right that is not among these.
+pub(super) fn ensure_among(rights: Rights, right: Right) -> Result<(), ServiceError> {
+    if rights.contains(right) {
         return Ok(());
     }
     Err(ServiceError::Forbidden { right: right.name() })
@@ -46,10 +51,9 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use wardian_stores::tenants::Rights;
     use wardian_vocabulary::error::ErrorKind;
 
-    const RIGHTS: [Right; 6] = Right::ALL;
+    const RIGHTS: [Right; 7] = Right::ALL;
 
     fn caller(rights: Rights) -> Caller {
         Caller { rights, ..Caller::local("test") }

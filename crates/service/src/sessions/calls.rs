@@ -10,6 +10,7 @@ use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
+use crate::sessions::asking::decision::Decider;
 use crate::sessions::asking::open_run::RunAnswersView;
 use crate::sessions::files::SessionFiles;
 use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
@@ -58,8 +59,8 @@ pub trait SessionCalls: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The caller may not run code. The tenant has no such run that takes answers, or one of them is none to
-    /// what the run has asked: then none is taken.
+    /// The caller may not run code, or not approve what it approves. The tenant has no such run that takes answers,
+    /// or one of them is none to what the run has asked: then none is taken.
     fn answer_run(
         &self,
         caller: &Caller,
@@ -70,7 +71,8 @@ pub trait SessionCalls: Send + Sync + 'static {
             ensure_has(caller, Right::Code)?;
         }
         let RunAnswers { answers } = answers;
-        self.sessions().open_runs().answer(&caller.tenant, run, answers, &caller.memory)
+        let by = (&caller.memory, &Decider::of(caller));
+        self.sessions().open_runs().answer(&caller.tenant, run, answers, by)
     }
 
     /// The files of the sessions.

@@ -161,16 +161,14 @@ impl SessionObserver {
     }
 
     /// Notes what a caller has decided about a call of a tool that needs an approval.
-    pub(crate) fn note_decision(&self, caller: &Caller, session: &SessionId, call: &DecidedCall) {
-        let DecidedCall { id, tool, arguments, word } = call;
+    pub(crate) fn note_decision(&self, tenant: &TenantId, session: &SessionId, call: &DecidedCall) {
+        let DecidedCall { id, tool, arguments, word, by } = call;
         let about = format!("{session} {id} {word} {arguments} {tool}");
         self.0.audit.note(&AuditEvent {
-            key: caller.credential.as_ref().map(CallerCredential::name),
-            address: caller.address,
-            request_id: Some(&caller.request_id),
-            ..AuditEvent::new(AuditKind::ToolDecided)
-                .of_tenant(caller.tenant.as_str())
-                .about(&about)
+            key: by.key.as_deref(),
+            address: by.address,
+            request_id: Some(&by.request_id),
+            ..AuditEvent::new(AuditKind::ToolDecided).of_tenant(tenant.as_str()).about(&about)
         });
     }
 

@@ -18,12 +18,21 @@ pub enum Right {
     Admin = 16,
     /// Publish skills for one's tenant.
     Publish = 32,
+    /// Approve calls of tools that need it.
+    Approve = 64,
 }
 
 impl Right {
     /// All rights, in the order of the documentation.
-    pub const ALL: [Self; 6] =
-        [Self::Discover, Self::Execute, Self::Code, Self::Blobs, Self::Publish, Self::Admin];
+    pub const ALL: [Self; 7] = [
+        Self::Discover,
+        Self::Execute,
+        Self::Code,
+        Self::Blobs,
+        Self::Approve,
+        Self::Publish,
+        Self::Admin,
+    ];
 
     /// The name of the right in configurations and messages.
     #[must_use]
@@ -33,6 +42,7 @@ impl Right {
             Self::Execute => "execute",
             Self::Code => "code",
             Self::Blobs => "blobs",
+            Self::Approve => "approve",
             Self::Publish => "publish",
             Self::Admin => "admin",
         }
@@ -58,8 +68,12 @@ impl Rights {
 
     /// The rights of a key that was made without naming scopes: all but
     /// publishing and the operation of the server.
-    pub const USUAL: Self =
-        Self::NONE.with(Right::Discover).with(Right::Execute).with(Right::Code).with(Right::Blobs);
+    pub const USUAL: Self = Self::NONE
+        .with(Right::Discover)
+        .with(Right::Execute)
+        .with(Right::Code)
+        .with(Right::Blobs)
+        .with(Right::Approve);
 
     /// Reads names of rights, separated by commas.
     ///

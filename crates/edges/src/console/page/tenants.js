@@ -6,7 +6,7 @@ import { ago, micros, moment, number } from "./format.js";
 import { readMetrics } from "./overview.js";
 
 /** Scopes with what a key has unless another choice is made. */
-const SCOPES = [["discover", true], ["execute", true], ["code", true], ["blobs", true], ["admin", false]];
+const SCOPES = [["discover", true], ["execute", true], ["code", true], ["blobs", true], ["approve", true], ["admin", false]];
 const DAY = 86_400_000;
 const ENDS = [["30 days", 30 * DAY], ["90 days", 90 * DAY], ["a year", 365 * DAY], ["no end", 0]];
 

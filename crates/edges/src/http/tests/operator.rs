@@ -21,7 +21,7 @@ fn from_page(origin: &str) -> Request<Body> {
 async fn a_caller_learns_its_tenant_and_its_scopes() {
     let (answer, value) = send(&router_to(Fake::default(), &config()), get("/v1/caller")).await;
     assert_eq!(answer.status(), StatusCode::OK);
-    let scopes = ["discover", "execute", "code", "blobs", "publish", "admin"];
+    let scopes = ["discover", "execute", "code", "blobs", "approve", "publish", "admin"];
     assert_eq!(value, json!({"tenant": "local", "scopes": scopes, "credential": null}));
     assert_eq!(answer.headers()["cross-origin-resource-policy"], "same-origin");
 }

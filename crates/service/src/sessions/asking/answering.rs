@@ -1,5 +1,6 @@
 //! Goes on with cells that wait for their callers, or gives them up.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
@@ -15,6 +16,7 @@ use crate::runs::active::StopReason;
 use crate::service::Service;
 use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
 use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::decision::Deciders;
 use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::asking::rounds::end_of_wait;
 use crate::sessions::cell::CellTurn;
@@ -89,6 +91,7 @@ impl Service {
         let given = GivenAnswers::all(params.answers.take().unwrap_or_default());
         drop(parts);
         let until = end_of_wait(store.longest_wait());
+        let given = (given, Deciders::of(caller, BTreeMap::new()));
         let (given, _charged) = self.decide(caller, (&session, &next), given, until).await?;
         let answered = if given.has_called() {
             self.answer_at_last(caller, (&session, &next), (given, declared), until).await?

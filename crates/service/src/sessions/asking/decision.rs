@@ -1,7 +1,12 @@
 //! What a caller decides about a call that needs its approval.
 
+use std::collections::BTreeMap;
 use std::mem::take;
+use std::net::IpAddr;
+use std::sync::Arc;
 
+use crate::authorisation::ensure_among;
+use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::asking::asked::{AskedCell, AskedItem, id_of};
 use crate::sessions::asking::called_tools::KnownTools;
@@ -10,10 +15,78 @@ use crate::sessions::turns::seen_requests::SeenRequests;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText, ToolRequest};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind};
 use wardian_formats::protocol::params_error::ParamsError;
+use wardian_stores::tenants::{Right, Rights};
 use wardian_vocabulary::ids::Digest;
 
 /// What the program gets of a call that its caller has not approved.
 const NOT_APPROVED: &str = "the call was not approved";
+
+/// Who has approved a call where callers need no credentials.
+const ANONYMOUS: &str = "anonymous";
+
+/// Who has given an answer, and may have decided with it.
+#[derive(Debug)]
+pub(crate) struct Decider {
+    /// The name of its credential.
+    pub(crate) key: Option<String>,
+    /// The address of its client.
+    pub(crate) address: Option<IpAddr>,
+    /// Names its request in the server's log.
+    pub(crate) request_id: String,
+    rights: Rights,
+}
+
+/// Who has given the answers to a cell.
+#[derive(Debug)]
+pub(crate) struct Deciders {
+    /// The caller of the call that goes on.
+    own: Arc<Decider>,
+    /// Those that have given single answers to it, by the ids of the requests.
+    others: BTreeMap<String, Arc<Decider>>,
+}
+
+impl Decider {
+    /// This caller.
+    pub(crate) fn of(caller: &Caller) -> Arc<Self> {
+        let Caller { credential, address, request_id, rights, .. } = caller;
+        let key = credential.as_ref().map(|credential| credential.name().to_owned());
+        let (address, request_id, rights) = (*address, request_id.clone(), *rights);
+        Arc::new(Self { key, address, request_id, rights })
+    }
+
+    /// Its name in records.
+    fn name(&self) -> &str {
+        self.key.as_deref().unwrap_or(ANONYMOUS)
+    }
+
+    /// Refuses a decision that lets a call be made, by whom may not approve it. Anybody may say no.
+    ///
+    /// # Errors
+    ///
+    /// [`ServiceError::Forbidden`].
+    pub(super) fn ensure_may_give(&self, answer: &AnswerParam) -> Result<(), ServiceError> {
+        match decision_of(answer) {
+            Some(Decision::Yes | Decision::Changed(_)) => ensure_among(self.rights, Right::Approve),
+            Some(Decision::No) | None => Ok(()),
+        }
+    }
+}
+
+impl Deciders {
+    /// All answers are those of this caller, but for those to requests that others have answered.
+    pub(crate) fn of(caller: &Caller, others: BTreeMap<String, Arc<Decider>>) -> Self {
+        Self { own: Decider::of(caller), others }
+    }
+
+    fn by(&self, id: &str) -> &Arc<Decider> {
+        self.others.get(id).unwrap_or(&self.own)
+    }
+}
+
+/// The decision that an answer is; `None` for an error, and for anything else.
+fn decision_of(AnswerParam { output, error, .. }: &AnswerParam) -> Option<Decision> {
+    Decision::of(output.as_deref()).filter(|_| error.is_none())
+}
 
 /// Refuses an approval with changed arguments that do not fit the tool.
 ///
@@ -23,11 +96,10 @@ const NOT_APPROVED: &str = "the call was not approved";
 pub(super) fn ensure_changed_fits(
     name: &str,
     index: usize,
-    AnswerParam { output, error, .. }: &AnswerParam,
+    answer: &AnswerParam,
     known: &KnownTools,
 ) -> Result<(), ParamsError> {
-    let decision = Decision::of(output.as_deref()).filter(|_| error.is_none());
-    let Some(Decision::Changed(arguments)) = decision else { return Ok(()) };
+    let Some(Decision::Changed(arguments)) = decision_of(answer) else { return Ok(()) };
     let call = ToolRequest { name: name.to_owned(), arguments: JsonText::new(arguments) };
     match known.fault_of(&call).unwrap_or_else(Some) {
         None => Ok(()),
@@ -57,6 +129,7 @@ pub(crate) struct DecidedCall {
     /// The digest of the arguments with which it is made, or was not to be made.
     pub(crate) arguments: Digest,
     pub(crate) word: &'static str,
+    pub(crate) by: Arc<Decider>,
 }
 
 impl AskedCell {
@@ -87,12 +160,13 @@ impl AskedCell {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::matched`], or changed arguments do not fit the schema of the tool.
+    /// Those of [`Self::matched`], changed arguments do not fit the schema of the tool, or somebody approves who may
+    /// not.
     pub(crate) fn decided(
         &self,
         cell: u32,
         (answers, are_all): (&mut Vec<AnswerParam>, bool),
-        by: &str,
+        deciders: &Deciders,
     ) -> Result<Option<DecidedCell>, ServiceError> {
         if self.requests.iter().all(|item| item.kind != AskedKind::Approval) {
             return Ok(None);
@@ -106,7 +180,7 @@ impl AskedCell {
         let mut decided = DecidedCell { cell, asked, approved: Vec::new(), noted: Vec::new() };
         for (index, (answer, (number, kind))) in answers.iter().zip(&numbers).enumerate() {
             if *kind == AskedKind::Approval {
-                decided.decide(index, *number, answer, by)?;
+                decided.decide(index, *number, answer, deciders)?;
             }
         }
         let all = take(answers).into_iter().zip(numbers);
@@ -123,20 +197,20 @@ impl DecidedCell {
         index: usize,
         number: u32,
         answer: &AnswerParam,
-        by: &str,
+        deciders: &Deciders,
     ) -> Result<(), ServiceError> {
-        let AnswerParam { output, error, .. } = answer;
         let (id, known) = (id_of(self.cell, number), &self.asked.tools);
         let item = self.asked.requests.iter_mut().find(|item| item.number == number);
         let Some(item) = item else { return Ok(()) };
         let (Some(name), Some(proposed)) = (item.tool.clone(), item.proposed.take()) else {
             return Ok(());
         };
+        let by = deciders.by(&id);
+        by.ensure_may_give(answer)?;
         item.kind = AskedKind::Tool;
-        let decision = Decision::of(output.as_deref()).filter(|_| error.is_none());
-        let (word, arguments) = match decision.unwrap_or(Decision::No) {
+        let (word, arguments) = match decision_of(answer).unwrap_or(Decision::No) {
             Decision::No => {
-                let reason = error.as_deref().filter(|reason| !reason.is_empty());
+                let reason = answer.error.as_deref().filter(|reason| !reason.is_empty());
                 let fault = reason.map(|reason| format!("{NOT_APPROVED}: {reason}"));
                 item.fault = Some(fault.unwrap_or_else(|| NOT_APPROVED.to_owned()));
                 ("refused", proposed)
@@ -151,6 +225,7 @@ impl DecidedCell {
             tool: name.clone(),
             arguments: digest,
             word,
+            by: Arc::clone(by),
         });
         if item.fault.is_some() {
             return Ok(());
@@ -159,7 +234,7 @@ impl DecidedCell {
         let listed = known.listed(&name);
         let call = ToolRequest { name, arguments };
         if let Some(listed) = listed {
-            item.approved_by = Some(by.to_owned());
+            item.approved_by = Some(by.name().to_owned());
             let approved_by = item.approved_by.clone();
             self.approved.push(ServerCall { number, id, listed, call, approved_by });
         }
@@ -201,9 +276,20 @@ mod tests {
         serde_json::from_str(&serde_json::to_string(&asked).unwrap()).unwrap()
     }
 
+    /// Answers of somebody with these rights; that to `c3-r1` is Bob's.
+    fn by(key: &str, rights: Rights) -> Deciders {
+        let decider = |key: &str, rights| {
+            let Decider { address, request_id, .. } = &*Decider::of(&Caller::local("test"));
+            let (address, request_id) = (*address, request_id.clone());
+            Arc::new(Decider { key: Some(key.to_owned()), address, request_id, rights })
+        };
+        let bob = decider("bob", Rights::ALL);
+        Deciders { own: decider(key, rights), others: BTreeMap::from([("c3-r1".to_owned(), bob)]) }
+    }
+
     fn decided(answers: &serde_json::Value) -> Result<(DecidedCell, Vec<AnswerParam>), String> {
         let mut answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
-        let decided = asked().decided(3, (&mut answers, true), "ada");
+        let decided = asked().decided(3, (&mut answers, true), &by("ada", Rights::USUAL));
         let decided = decided.map_err(|error| error.to_string())?;
         Ok((decided.unwrap(), answers))
     }
@@ -223,7 +309,9 @@ mod tests {
         assert_eq!(words, [("c3-r5", "changed"), ("c3-r1", "refused")]);
         // They are the caller's no more, and there is nothing left to decide.
         let mut rest = rest;
-        assert!(cell.asked.decided(3, (&mut rest, true), "ada").unwrap().is_none());
+        assert!(
+            cell.asked.decided(3, (&mut rest, true), &by("eve", Rights::USUAL)).unwrap().is_none()
+        );
         // One that is cut off then was approved nevertheless.
         let row = serde_json::to_string(&cell.asked).unwrap();
         let kept: AskedCell = serde_json::from_str(&row).unwrap();
@@ -231,6 +319,29 @@ mod tests {
         assert_eq!(item.approved_by.as_deref(), Some("ada"));
         let again = serde_json::from_str::<AnswerParam>(r#"{"id": "c3-r5", "output": true}"#);
         assert!(cell.asked.matched(3, &[again.unwrap()], false).is_err());
+    }
+
+    #[test]
+    fn only_who_may_approve_lets_a_call_be_made() {
+        let decide = |one: &serde_json::Value, five: &serde_json::Value, rights| {
+            let answers = json!([
+                {"id": "c3-r1", "output": one}, {"id": "c3-r2", "output": ""}, {"id": "c3-r5", "output": five},
+            ]);
+            let mut answers: Vec<AnswerParam> = serde_json::from_str(&answers.to_string()).unwrap();
+            asked().decided(3, (&mut answers, true), &by("eve", rights))
+        };
+        let (yes, no, rights) = (json!(true), json!(false), Rights::NONE.with(Right::Code));
+        for approved in [&yes, &json!({"arguments": {"a": 1}})] {
+            let refused = decide(&yes, approved, rights).unwrap_err().to_string();
+            assert_eq!(refused, "the caller lacks the scope `approve`");
+            assert!(decide(&no, approved, rights.with(Right::Approve)).is_ok());
+        }
+        let decided = decide(&yes, &no, rights).unwrap().unwrap();
+        let [call] = decided.approved.as_slice() else { panic!("{decided:?}") };
+        assert_eq!((call.id.as_str(), call.approved_by.as_deref()), ("c3-r1", Some("bob")));
+        let noted = |one: &DecidedCall| (one.word, one.by.key.clone().unwrap());
+        let noted: Vec<_> = decided.noted.iter().map(noted).collect();
+        assert_eq!(noted, [("approved", "bob".to_owned()), ("refused", "eve".to_owned())]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::mem::take;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -21,7 +22,7 @@ use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::sessions::asking::asked::{self, AskedCell, GivenAnswers};
 use crate::sessions::asking::called_tools::KnownTools;
-use crate::sessions::asking::decision::ensure_changed_fits;
+use crate::sessions::asking::decision::{Decider, ensure_changed_fits};
 use crate::sessions::asking::server_call::ensure_answers;
 use wardian_formats::job::session::asking::{CallerRequest, CallerRequests, JsonText, MAX_ROUND};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind, AskedRequest};
@@ -118,11 +119,12 @@ enum RequestState {
     },
 }
 
-/// An answer, and the memory that it is charged to until the program has it.
+/// An answer, the memory that it is charged to until the program has it, and who has given it.
 #[derive(Debug)]
 pub(crate) struct GivenAnswer {
     pub(crate) answer: AnswerParam,
     pub(crate) memory: CallMemory,
+    pub(crate) decider: Arc<Decider>,
 }
 
 /// What became of answers to a run.
@@ -314,7 +316,7 @@ impl OpenRun {
     pub(crate) fn take(
         &self,
         answers: Vec<AnswerParam>,
-        memory: &CallMemory,
+        (memory, decider): (&CallMemory, &Arc<Decider>),
     ) -> Result<RunAnswersView, ServiceError> {
         let tools = self.part.lock().as_ref().map(|part| part.tools.clone()).unwrap_or_default();
         let mut state = self.state.lock();
@@ -325,7 +327,7 @@ impl OpenRun {
         for (index, answer) in answers.into_iter().enumerate() {
             let digest = digest_of(&answer);
             let known = new.get(&answer.id).copied();
-            let fitting = || state.fitting(index, &answer, &tools);
+            let fitting = || state.fitting((index, &answer), &tools, decider);
             let known = known.map_or_else(fitting, |one| Ok(Some(one)))?;
             match known {
                 Some(before) if before == digest => view.repeated.push(answer.id),
@@ -337,7 +339,8 @@ impl OpenRun {
                 None => {
                     new.insert(answer.id.clone(), digest);
                     view.accepted.push(answer.id.clone());
-                    given.push(GivenAnswer { answer, memory: memory.clone() });
+                    let (memory, decider) = (memory.clone(), Arc::clone(decider));
+                    given.push(GivenAnswer { answer, memory, decider });
                 }
             }
         }
@@ -366,10 +369,10 @@ impl OpenState {
     /// The digest of the answer that a request has. `None` if it is open and this is an answer to it.
     fn fitting(
         &self,
-        index: usize,
-        answer: &AnswerParam,
+        (index, answer): (usize, &AnswerParam),
         tools: &KnownTools,
-    ) -> Result<Option<Digest>, ParamsError> {
+        decider: &Decider,
+    ) -> Result<Option<Digest>, ServiceError> {
         let id = &answer.id;
         let (kind, name) = match self.requests.get(id) {
             Some(RequestState::Answered { answer, .. }) => return Ok(Some(*answer)),
@@ -378,11 +381,13 @@ impl OpenState {
                 let expected = "the id of a request of this run";
                 let found: String = id.chars().take(40).collect();
                 let found = format!("\"{}\"", found.escape_debug());
-                return Err(ParamsError::wrong(&format!("answers[{index}].id"), expected, found));
+                let place = format!("answers[{index}].id");
+                return Err(ParamsError::wrong(&place, expected, found).into());
             }
         };
         ensure_answers(kind, index, answer)?;
         if let (AskedKind::Approval, Some(name)) = (kind, name) {
+            decider.ensure_may_give(answer)?;
             ensure_changed_fits(name, index, answer, tools)?;
         }
         Ok(None)

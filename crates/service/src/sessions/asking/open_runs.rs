@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use crate::error::ServiceError;
 use crate::run::execute::log_stream::LogListener;
 use crate::sessions::asking::cell_call::CellCalls;
-use crate::sessions::asking::open_run::{OpenRun, RunAnswersView, Signal};
+use crate::sessions::asking::decision::Decider;
+use crate::sessions::asking::open_run::{GivenAnswer, OpenRun, RunAnswersView, Signal};
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedRequest};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::ids::{RunId, SessionId, TenantId};
@@ -30,8 +31,8 @@ pub(crate) struct OpenRuns {
 /// The end of a wait for answers.
 #[derive(Debug)]
 pub(crate) enum AnswersAwaited {
-    /// Answers, and the memory that they are charged to.
-    Answers(Vec<AnswerParam>, Vec<CallMemory>),
+    /// Answers.
+    Answers(Vec<GivenAnswer>),
     /// The session of the cell was interrupted.
     Interrupt,
     /// The cell has ended, or goes on in another call.
@@ -68,19 +69,20 @@ impl OpenRuns {
     /// # Errors
     ///
     /// The tenant has no such run in progress that takes answers. Or an answer is none to a request that was
-    /// told, is both output and error, is no line of text, or differs from the one that was given before.
+    /// told, is both output and error, is no line of text, differs from the one that was given before, or approves
+    /// what its caller may not approve.
     pub(crate) fn answer(
         &self,
         tenant: &TenantId,
         run: &str,
         answers: Vec<AnswerParam>,
-        memory: &CallMemory,
+        (memory, decider): (&CallMemory, &Arc<Decider>),
     ) -> Result<RunAnswersView, ServiceError> {
         let id = RunId::parse(run).ok();
         let found = id.and_then(|id| self.runs.lock().get(&id).cloned());
         let found = found.filter(|found| found.is_of(tenant));
         let found = found.ok_or_else(|| ServiceError::NotAsking { id: run.to_owned() })?;
-        found.take(answers, memory)
+        found.take(answers, (memory, decider))
     }
 
     /// Tells the caller of a run the requests that it does not know yet, and waits until it has answered some
@@ -103,11 +105,7 @@ impl OpenRuns {
             (Some(Signal::Interrupt), _) => AnswersAwaited::Interrupt,
             (Some(Signal::Over), _) => AnswersAwaited::Over,
             (None, Err(_late)) => AnswersAwaited::Late,
-            (None, Ok(given)) => {
-                let (answers, charged) =
-                    given.into_iter().map(|given| (given.answer, given.memory)).unzip();
-                AnswersAwaited::Answers(answers, charged)
-            }
+            (None, Ok(given)) => AnswersAwaited::Answers(given),
         }
     }
 
@@ -196,6 +194,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::caller::Caller;
     use crate::run::execute::log_stream::{Heard, LogStream, log_stream};
     use crate::sessions::asking::called_tools::CalledTools;
     use wardian_formats::job::session::asking::{CallerRequests, MAX_ROUND};
@@ -222,6 +221,10 @@ mod tests {
         (runs, opened, logs)
     }
 
+    fn local() -> Arc<Decider> {
+        Decider::of(&Caller::local("test"))
+    }
+
     fn session() -> SessionId {
         SessionId::of_random(&[1; 16])
     }
@@ -237,7 +240,7 @@ mod tests {
         requests: &[AskedRequest],
     ) -> Vec<AnswerParam> {
         match runs.answers_to(&session(), run, requests, Duration::from_secs(9)).await {
-            AnswersAwaited::Answers(answers, _charged) => answers,
+            AnswersAwaited::Answers(given) => given.into_iter().map(|one| one.answer).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -259,7 +262,9 @@ mod tests {
         );
         let id = run.id().to_string();
         let requests = [asked("c1-r1", AskedKind::Tool), asked("c1-r2", AskedKind::Tool)];
-        let give = |given: Value| runs.answer(&TenantId::local(), &id, answers(&given), &memory);
+        let give = |given: Value| {
+            runs.answer(&TenantId::local(), &id, answers(&given), (&memory, &local()))
+        };
         let early = give(json!([{"id": "c1-r1", "output": 1}]));
         assert!(early.is_err(), "nothing is asked yet");
         assert!(is_late(&runs, &run, &requests).await);
@@ -298,7 +303,7 @@ mod tests {
         run.announce(&request(3));
         assert_eq!(told(&mut logs).await["id"], "c1-r3");
         let given = answers(&json!([{"id": "c1-r3", "output": 1}]));
-        runs.answer(&TenantId::local(), run.id().as_str(), given, &memory).unwrap();
+        runs.answer(&TenantId::local(), run.id().as_str(), given, (&memory, &local())).unwrap();
         let requests = [asked("c1-r3", AskedKind::Tool), asked("c1-r4", AskedKind::Tool)];
         let given = answers_of(&runs, &run, &requests).await;
         assert_eq!(given.len(), 1);
@@ -336,7 +341,7 @@ mod tests {
         let (run, memory) = (opened.run(), CallMemory::unlimited());
         let id = run.id().to_string();
         let give = |given: Value| {
-            runs.answer(&TenantId::local(), &id, answers(&given), &memory).unwrap();
+            runs.answer(&TenantId::local(), &id, answers(&given), (&memory, &local())).unwrap();
         };
         let soon = run.answers_soon(requests(&[1, 2]));
         let (found, ()) = tokio::join!(soon, async {
@@ -362,7 +367,7 @@ mod tests {
         let (run, memory) = (opened.run(), CallMemory::unlimited());
         let id = run.id().to_string();
         let give = |given: Value| {
-            runs.answer(&TenantId::local(), &id, answers(&given), &memory).unwrap();
+            runs.answer(&TenantId::local(), &id, answers(&given), (&memory, &local())).unwrap();
         };
         let mut other = requests(&[1]);
         "g".clone_into(&mut other.all[0].tool.as_mut().unwrap().name);
@@ -401,7 +406,7 @@ mod tests {
         );
         told(&mut logs).await;
         let given = answers(&json!([{"id": "c1-r1", "output": true}]));
-        runs.answer(&TenantId::local(), &id, given, &memory).unwrap();
+        runs.answer(&TenantId::local(), &id, given, (&memory, &local())).unwrap();
         // It is kept for the round that has its request.
         assert!(is_late(&runs, &run, &[asked("c1-r2", AskedKind::Tool)]).await);
         // The program has put something else in the place of what was told.
@@ -419,7 +424,8 @@ mod tests {
         assert!(is_late(&runs, &run, &requests).await);
         let (id, good) = (run.id().to_string(), json!({"id": "c1-r1", "output": 1}));
         let give = |tenant: &TenantId, given: &Value| {
-            runs.answer(tenant, &id, answers(given), &memory).map_err(|error| error.to_string())
+            runs.answer(tenant, &id, answers(given), (&memory, &local()))
+                .map_err(|error| error.to_string())
         };
         for (wrong, words) in [
             (json!({"id": "c1-r3"}), "answers[1].id"),

@@ -1,6 +1,7 @@
 //! Lets a cell go on in its call: with answers that its caller gives while it goes on, and with those that need no
 //! caller.
 
+use std::collections::BTreeMap;
 use std::mem::take;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,8 +16,8 @@ use crate::run::result::answered::Answered;
 use crate::service::Service;
 use crate::sessions::asking::asked::{AskedCell, GivenAnswers};
 use crate::sessions::asking::called_tools::CalledTools;
-use crate::sessions::asking::decision::DecidedCell;
-use crate::sessions::asking::open_run::OpenRun;
+use crate::sessions::asking::decision::{DecidedCell, Deciders};
+use crate::sessions::asking::open_run::{GivenAnswer, OpenRun};
 use crate::sessions::asking::open_runs::{AnswersAwaited, OpenedRun};
 use crate::sessions::asking::server_call::ServerCall;
 use crate::sessions::asking::server_tools::{ServersAsked, span_of_tool};
@@ -28,7 +29,6 @@ use crate::sessions::turns::seen_requests::TWO_THINGS;
 use wardian_formats::protocol::methods::asking::ToolDeclaration;
 use wardian_formats::protocol::methods::execution::{RunResult, RunStatus};
 use wardian_sessions::{SessionsError, StoredSession};
-use wardian_stores::tenants::CallerCredential;
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::units::ByteCount;
 
@@ -55,9 +55,6 @@ enum NextStep {
 /// How soon a cell is let go on again that the full server has refused, and how late at most.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// Who has approved a call where callers need no credentials.
-const ANONYMOUS: &str = "anonymous";
 
 /// How far a call is in which a cell goes on.
 struct Rounds {
@@ -181,8 +178,14 @@ impl Service {
         let Some(open) = &next.open else { return Ok(NextStep::Wait) };
         rounds.begin(false);
         match self.await_answers((caller, session), open, result).await? {
-            AnswersAwaited::Answers(answers, mut charged) => {
-                let given = GivenAnswers::some(answers);
+            AnswersAwaited::Answers(given) => {
+                let (mut charged, mut by, mut answers) = (Vec::new(), BTreeMap::new(), Vec::new());
+                for GivenAnswer { answer, memory, decider } in given {
+                    by.insert(answer.id.clone(), decider);
+                    charged.push(memory);
+                    answers.push(answer);
+                }
+                let given = (GivenAnswers::some(answers), Deciders::of(caller, by));
                 let decided = self.decide(caller, (session, next), given, rounds.until);
                 let (given, mut of_replies) = decided.await?;
                 charged.append(&mut of_replies);
@@ -207,20 +210,19 @@ impl Service {
         &self,
         caller: &Caller,
         (session, next): (&StoredSession, &CellParts),
-        mut given: GivenAnswers,
+        (mut given, deciders): (GivenAnswers, Deciders),
         until: Instant,
     ) -> Result<(GivenAnswers, Vec<CallMemory>), ServiceError> {
         if next.granted.is_empty() || given.answers.is_empty() {
             return Ok((given, Vec::new()));
         }
-        let by = caller.credential.as_ref().map_or(ANONYMOUS, CallerCredential::name).to_owned();
         self.sessions().held().end_lost(&session.id).await;
         let are_all = given.are_all;
         let decide =
-            |cell, asked: &AskedCell| asked.decided(cell, (&mut given.answers, are_all), &by);
+            |cell, asked: &AskedCell| asked.decided(cell, (&mut given.answers, are_all), &deciders);
         let decided = match self.sessions().held().decide(&session.id, decide)? {
             (true, decided) => decided,
-            (false, _) => self.decide_parked(caller, session, &mut given, &by).await?,
+            (false, _) => self.decide_parked(caller, session, &mut given, &deciders).await?,
         };
         let Some(DecidedCell { cell, approved, noted, .. }) = decided else {
             return Ok((given, Vec::new()));
@@ -228,7 +230,7 @@ impl Service {
         // Others that wait for answers to it would wait for what is not theirs any more.
         self.sessions().open_runs().note_over(&session.id);
         for call in &noted {
-            self.sessions().observer().note_decision(caller, &session.id, call);
+            self.sessions().observer().note_decision(&caller.tenant, &session.id, call);
         }
         if approved.is_empty() {
             return Ok((given, Vec::new()));
@@ -250,7 +252,7 @@ impl Service {
         caller: &Caller,
         session: &StoredSession,
         given: &mut GivenAnswers,
-        by: &str,
+        deciders: &Deciders,
     ) -> Result<Option<DecidedCell>, ServiceError> {
         let store = self.sessions().store()?;
         let waiting = match store.waiting(&caller.tenant, &session.id).await {
@@ -261,7 +263,9 @@ impl Service {
         caller.memory.of_call().reserve(ByteCount::from(waiting.asked.len().saturating_mul(2)))?;
         let asked = AskedCell::of_row(session, &waiting)?;
         let answers = (&mut given.answers, given.are_all);
-        let Some(decided) = asked.decided(waiting.number, answers, by)? else { return Ok(None) };
+        let Some(decided) = asked.decided(waiting.number, answers, deciders)? else {
+            return Ok(None);
+        };
         let text = serde_json::to_string(&decided.asked).map_err(ServiceError::Unserialisable)?;
         store.ask_anew(&caller.tenant, &session.id, (&waiting, &text)).await?;
         Ok(Some(decided))

@@ -29,7 +29,11 @@ pub(super) enum Durability {
 
 /// The schema of the database of keys.
 pub(super) const KEYS: Schema = Schema {
-    scripts: &[include_str!("keys.sql"), include_str!("sessions/tenant_keys.sql")],
+    scripts: &[
+        include_str!("keys.sql"),
+        include_str!("sessions/tenant_keys.sql"),
+        include_str!("keys_2.sql"),
+    ],
     content: "keys",
     durability: Durability::SurvivesPowerLoss,
 };

@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use crate::database::sqlite::connections::{CONNECTIONS, SqliteFile};
 use crate::database::sqlite::file::{log_of, sync_log};
 use crate::database::sqlite::open_records;
-use crate::database::sqlite::schema::{KEYS, RECORDS, SESSIONS};
+use crate::database::sqlite::schema::{KEYS, RECORDS, SESSIONS, Schema};
 use crate::database_error::DatabaseError;
 use wardian_vocabulary::error::CauseChain;
 
@@ -169,6 +169,25 @@ async fn a_file_that_another_process_is_opening_is_waited_for() {
     assert!(!opening.is_finished(), "the other process still writes");
     sqlx::raw_sql("COMMIT").execute(&mut other).await.unwrap();
     opening.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_file_of_before_is_brought_up_to_date() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wardian.db");
+    let (scripts, content) = (KEYS.scripts.get(..2).unwrap(), KEYS.content);
+    let before = Schema { scripts, content, ..KEYS };
+    let database = SqliteFile::open(&path, &before).await.unwrap();
+    for scopes in ["code", "discover,blobs", "execute,blobs"] {
+        let insert = "INSERT INTO api_keys (prefix, digest, tenant, name, scopes, created_ms)
+             VALUES ($1, '', 't', 'n', $1, 1)";
+        sqlx::query(insert).bind(scopes).execute(database.connections()).await.unwrap();
+    }
+    database.close().await;
+    let database = SqliteFile::open(&path, &KEYS).await.unwrap();
+    let scopes = sqlx::query_scalar::<_, String>("SELECT scopes FROM api_keys ORDER BY scopes");
+    let scopes = scopes.fetch_all(database.connections()).await.unwrap();
+    assert_eq!(scopes, ["code,approve", "discover,blobs", "execute,blobs,approve"]);
 }
 
 #[tokio::test]
