@@ -101,6 +101,23 @@ fn what_does_not_fit_a_schema_never_comes_to_the_caller() {
 }
 
 #[test]
+fn arguments_that_json_cannot_hold_are_an_error_of_their_call() {
+    let client = TestServer::shared().client();
+    let code = "import asyncio, tools\nfrom tools import mail\n\
+                deep = 0\nfor _ in range(70):\n    deep = [deep]\n\
+                async def caught(value):\n    try:\n        return await mail(n=value)\n    \
+                except tools.ToolError as error:\n        return error.message.rpartition(': ')[2]\n\
+                await asyncio.gather(*map(caught, [10**309, deep, 1]))";
+    let (session, requests) = waiting(&run(&client, code, json!({})));
+    let [request] = requests.as_slice() else { panic!("{requests:?}") };
+    let ended = answer(&client, &session, json!([{"id": request["id"], "output": "sent"}]));
+    let found = output(&ended)["result"].to_string();
+    for expected in ["does not fit into 64 bits", "64 levels deep", "sent"] {
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+#[test]
 fn tools_are_found_from_code_and_others_do_not_exist() {
     let client = TestServer::shared().client();
     let code = "import inspect, tools\nfrom tools import crm\nhelp(crm.search)\n\
@@ -305,6 +322,21 @@ fn answers_that_come_at_once_take_no_time_of_the_run() {
     // An answer that took long on a busy machine ended the part before the one that took long by intent.
     assert!((1..=51).contains(&calls.len()), "{}", calls.len());
     assert_eq!((&calls[0]["id"], &calls[0]["end"]), (&json!("c1-r1"), &json!("answered")));
+}
+
+#[test]
+fn answers_that_come_at_once_and_arguments_can_be_large() {
+    let client = TestServer::shared().client();
+    let code = "import tools\nfrom tools import mail\nlengths = []\nfor size in [1, 70_000, 200_000]:\n    \
+                lengths.append(len(await mail(text='x' * size)))\nlengths";
+    let mut reading = Reading::begin(&client, code, &json!({}));
+    for size in [65_536, 3_000_000, 1] {
+        let id = reading.request("");
+        let answers = json!([{"id": id, "output": "y".repeat(size)}]);
+        assert_eq!(reading.answer(answers).0, 200);
+    }
+    let ended = reading.response();
+    assert_eq!(output(&ended)["result"], json!([65_536, 3_000_000, 1]), "{ended:#}");
 }
 
 #[test]

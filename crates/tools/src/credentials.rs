@@ -58,7 +58,11 @@ impl CredentialSource {
         let found = memory.on_thread(move || {
             let scope = match source.scope {
                 CredentialScope::Server => SecretScope::Server,
-                CredentialScope::Tenant => SecretScope::Tenant(&tenant),
+                // Who is the operator acts as the operator.
+                CredentialScope::Tenant if tenant == TenantId::local() => {
+                    SecretScope::Tenant(&tenant)
+                }
+                CredentialScope::Tenant => SecretScope::TenantAlone(&tenant),
             };
             let values = source.secrets.find_all(scope, &names).map_err(Fault::Credentials)?;
             let masks = Masks::hiding(values.values().map(SecretText::expose));

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
+use crate::fault::told;
 use wardian_formats::protocol::strict::{self, RootKind};
 use wardian_vocabulary::ids::{Digest, is_tool_name};
 
@@ -12,6 +13,9 @@ const MAX_DESCRIPTION: usize = 4 << 10;
 
 /// Largest schema, in bytes. A tool with a larger one is left out.
 const MAX_SCHEMA: usize = 64 << 10;
+
+/// Most tools that are named among those that cannot be offered.
+const MAX_REASONS: usize = 20;
 
 /// Longest name that a server gives a tool: with the name of the server before it, it is still one.
 const MAX_OWN_NAME: usize = 90;
@@ -25,6 +29,8 @@ pub struct OfferedTool {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub input_schema: Box<RawValue>,
+    /// The JSON Schema of its output, in the words of its server: nobody has checked an output with it.
+    pub output_schema: Option<Box<RawValue>>,
     /// True if each call needs the caller's approval.
     pub needs_approval: bool,
     /// The digest of all that its server says of it. It changes if the tool does.
@@ -38,6 +44,7 @@ pub(crate) struct ToolDefinition {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) input_schema: Box<RawValue>,
+    pub(crate) output_schema: Option<Box<RawValue>>,
     /// The server says that it may destroy something.
     pub(crate) is_destructive: bool,
 }
@@ -45,7 +52,8 @@ pub(crate) struct ToolDefinition {
 impl ToolDefinition {
     pub(crate) fn digest(&self) -> Digest {
         let mut digest = Digest::in_pieces();
-        for part in [self.name.as_str(), self.description.as_str(), self.input_schema.get()] {
+        let output = self.output_schema.as_ref().map_or("", |schema| schema.get());
+        for part in [&self.name, &self.description, self.input_schema.get(), output] {
             digest.add(part.as_bytes());
             digest.add(b"\0");
         }
@@ -60,12 +68,14 @@ pub(crate) struct Listing {
     most: usize,
     tools: BTreeMap<String, ToolDefinition>,
     left_out: usize,
+    /// Some of those that are left out, each with the reason.
+    reasons: Vec<String>,
 }
 
 impl Listing {
     /// A listing of at most `most` tools.
     pub(crate) const fn new(most: usize) -> Self {
-        Self { most, tools: BTreeMap::new(), left_out: 0 }
+        Self { most, tools: BTreeMap::new(), left_out: 0, reasons: Vec::new() }
     }
 
     /// Adds a tool. One that has no usable name or schema, or a name twice, is left out.
@@ -73,24 +83,43 @@ impl Listing {
         if let Some(other) = self.tools.get_mut(&tool.name) {
             // The first of them is offered, and needs an approval if one of them does.
             other.is_destructive |= tool.is_destructive;
-            self.left_out = self.left_out.saturating_add(1);
+            self.leave_out(&tool.name, "another tool has this name");
             return;
         }
-        let is_named = is_tool_name(&tool.name) && tool.name.len() <= MAX_OWN_NAME;
-        let schema = tool.input_schema.get();
-        let is_schema = schema.len() <= MAX_SCHEMA
-            && strict::read_output(schema).is_ok_and(|root| root == RootKind::Object);
-        if !is_named || !is_schema || self.tools.len() >= self.most {
-            self.left_out = self.left_out.saturating_add(1);
+        let problem = if !is_tool_name(&tool.name) || tool.name.len() > MAX_OWN_NAME {
+            "its name is not of letters, digits, `_`, `-` and `.`, a letter or `_` first, or it is too long"
+        } else if !is_schema(&tool.input_schema) {
+            "its schema is no object of JSON, or is too large"
+        } else if self.tools.len() >= self.most {
+            "there are too many (`limits.tools`)"
+        } else {
+            ""
+        };
+        if !problem.is_empty() {
+            self.leave_out(&tool.name, problem);
             return;
         }
+        tool.output_schema = tool.output_schema.take().filter(|schema| is_schema(schema));
         tool.description = shortened(&tool.description);
         self.tools.insert(tool.name.clone(), tool);
     }
 
-    /// Notes that a tool of the server cannot be offered.
-    pub(crate) const fn leave_out(&mut self) {
+    /// Notes that the tool of this name cannot be offered, for this reason.
+    pub(crate) fn leave_out(&mut self, name: &str, problem: &str) {
+        self.leave_out_told();
+        if self.reasons.len() < MAX_REASONS {
+            self.reasons.push(format!("`{}`: {problem}", told(name)));
+        }
+    }
+
+    /// Notes that a tool of the server cannot be offered, of which the log was told.
+    pub(crate) const fn leave_out_told(&mut self) {
         self.left_out = self.left_out.saturating_add(1);
+    }
+
+    /// Some of those that cannot be offered, each with the reason.
+    pub(crate) fn reasons(&self) -> &[String] {
+        &self.reasons
     }
 
     /// The number of tools that cannot be offered.
@@ -105,6 +134,12 @@ impl Listing {
     pub(crate) fn tools(&self) -> impl Iterator<Item = &ToolDefinition> {
         self.tools.values()
     }
+}
+
+/// True for a schema that can be shown to programs.
+fn is_schema(schema: &RawValue) -> bool {
+    let text = schema.get();
+    text.len() <= MAX_SCHEMA && strict::read_output(text) == Ok(RootKind::Object)
 }
 
 /// A description without signs that a terminal obeys, cut off at its bound.
@@ -129,6 +164,7 @@ mod tests {
             name: name.to_owned(),
             description: description.to_owned(),
             input_schema: RawValue::from_string(schema.to_owned()).unwrap(),
+            output_schema: None,
             is_destructive: false,
         }
     }
@@ -174,6 +210,16 @@ mod tests {
         for other in [tool("ab", "", "{}"), tool("a", "c", "{}"), tool("a", "b", "{ }")] {
             assert_ne!(was.digest(), other.digest());
         }
+        let shows = |schema: &str| {
+            let output_schema = RawValue::from_string(schema.to_owned()).ok();
+            ToolDefinition { output_schema, ..was.clone() }
+        };
+        assert_ne!(was.digest(), shows("{}").digest());
+        let mut listing = Listing::new(2);
+        listing.add(shows("[]"));
+        assert!(listing.find("a").unwrap().output_schema.is_none(), "no schema leaves no tool out");
+        listing.add(tool("1 x", "", "{}"));
+        assert!(listing.reasons()[0].starts_with("`1 x`: its name"), "{:?}", listing.reasons());
         let destructive = ToolDefinition { is_destructive: true, ..was.clone() };
         assert_ne!(was.digest(), destructive.digest());
         assert_eq!(was.digest(), was.clone().digest());

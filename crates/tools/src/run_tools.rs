@@ -119,40 +119,35 @@ impl RunTools {
             && self.grants.include((name, server), tool)
     }
 
-    /// Lists the granted tools of all servers, which are asked at once. One that was too slow a moment ago is not asked
-    /// again.
+    /// Lists the granted tools of all servers, which are asked at once. One that was too slow is not waited for: it is
+    /// asked again from time to time, meanwhile.
     ///
-    /// Cancellation: programs that are about to start for it are killed.
+    /// Cancellation: programs that are about to start for it are killed, but those of a server that was too slow.
     pub async fn offered(&self, deadline: Instant, memory: &CallMemory) -> OfferedTools {
         let (mut listings, mut asked) = (BTreeMap::new(), JoinSet::new());
         for (name, server) in &*self.servers {
             if !self.concerns(name, server) {
                 continue;
             }
+            let timeout = server.config.limits.timeout;
+            let (of_server, memory) = ((name.clone(), Arc::clone(server)), memory.of_call());
             if server.was_late() {
                 listings.insert(name, Err(ToolError::Late { tool: name.clone() }.to_string()));
+                if server.is_asked_again() {
+                    let until = earlier(Instant::now() + timeout, timeout);
+                    let asking = listed(of_server, self.tenant.clone(), until, memory);
+                    tokio::spawn(asking.in_current_span());
+                }
                 continue;
             }
             // A task that ends without an answer was stopped with this server.
             listings.insert(name, Err("this server stops".to_owned()));
-            let deadline = earlier(deadline, server.config.limits.timeout);
-            let (name, server) = (name.clone(), Arc::clone(server));
-            let (tenant, memory) = (self.tenant.clone(), memory.of_call());
-            let task = async move {
-                let bounds = CallBounds { tenant: &tenant, deadline, memory: &memory };
-                let listing = Box::pin(server.listing(bounds)).await;
-                (name, listing)
-            };
-            asked.spawn(task.in_current_span());
+            let until = earlier(deadline, timeout);
+            asked.spawn(listed(of_server, self.tenant.clone(), until, memory).in_current_span());
         }
         while let Some(ended) = asked.join_next().await {
             let Ok((name, listing)) = ended else { continue };
-            let Some((name, server)) = self.servers.get_key_value(&name) else { continue };
-            let listing = listing.map_err(|fault| {
-                let error = ToolError::of(fault, name);
-                server.note_unlisted(&error);
-                error.for_operator()
-            });
+            let Some((name, _)) = self.servers.get_key_value(&name) else { continue };
             listings.insert(name, listing);
         }
         self.granted(listings)
@@ -237,6 +232,23 @@ impl RunTools {
         *count = count.saturating_add(1);
         Ok(())
     }
+}
+
+/// The name of a server, with its listing for a tenant or the reason why there is none.
+async fn listed(
+    (name, server): (String, Arc<ToolServer>),
+    tenant: TenantId,
+    deadline: tokio::time::Instant,
+    memory: CallMemory,
+) -> (String, Result<Arc<Listing>, String>) {
+    let began = Instant::now();
+    let bounds = CallBounds { tenant: &tenant, deadline, memory: &memory };
+    let listing = Box::pin(server.listing(bounds)).await.map_err(|fault| {
+        let error = ToolError::of(fault, &name);
+        server.note_unlisted(&error, began.elapsed());
+        error.for_operator()
+    });
+    (name, listing)
 }
 
 /// Checks that arguments are an object that all parsers read alike, within the operator's bound.

@@ -31,8 +31,11 @@ const BESIDE_CONTENT: usize = 64 << 10;
 /// Codes of JSON-RPC with which a server says that a tool is not what was listed.
 const CHANGED_CODES: [i64; 2] = [-32_602, -32_601];
 
-/// How long runs are told nothing of the tools of a server that was too slow.
-const ASKED_AGAIN: Duration = Duration::from_secs(30);
+/// How soon a server that was too slow is asked for its tools again, and how often the log is told of one that lists none.
+pub(crate) const ASKED_AGAIN: Duration = Duration::from_secs(if cfg!(test) { 4 } else { 30 });
+
+/// A server that does not list its tools and takes longer to say so is too slow.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// A server.
 #[derive(Debug)]
@@ -44,7 +47,7 @@ pub(crate) struct ToolServer {
     listings: Mutex<BTreeMap<Option<TenantId>, CachedListing>>,
     /// Held while a listing is fetched, so that many runs do not fetch it at once.
     fetching: tokio::sync::Mutex<()>,
-    /// When it last did not list its tools in time.
+    /// When it was last asked for its tools, if it was too slow and has not listed them since.
     late: Mutex<Option<Instant>>,
     /// When the log was last told that it did not list them.
     told: Mutex<Option<Instant>>,
@@ -121,15 +124,26 @@ impl ToolServer {
         Self { name, config, backend, share, listings, fetching, late, told }
     }
 
-    /// True if it did not list its tools in time a moment ago: runs do not wait for it one after the other.
+    /// True if it was too slow when it was last asked for its tools. No run waits for it then: it is asked
+    /// [again](Self::is_asked_again) while they go on without its tools.
     pub(crate) fn was_late(&self) -> bool {
-        self.late.lock().is_some_and(|late| late.elapsed() < ASKED_AGAIN)
+        self.late.lock().is_some()
     }
 
-    /// Notes why it has not listed its tools. The log is told that from time to time.
-    pub(crate) fn note_unlisted(&self, error: &ToolError) {
+    /// True if it was too slow, and it is time to ask it again. Whoever is told so asks it.
+    pub(crate) fn is_asked_again(&self) -> bool {
+        let mut late = self.late.lock();
+        let is_due = late.is_some_and(|late| late.elapsed() >= ASKED_AGAIN);
+        if is_due {
+            *late = Some(Instant::now());
+        }
+        is_due
+    }
+
+    /// Notes why it has not listed its tools, after so long. The log is told that from time to time.
+    pub(crate) fn note_unlisted(&self, error: &ToolError, took: Duration) {
         let now = Instant::now();
-        if matches!(error, ToolError::Late { .. }) {
+        if matches!(error, ToolError::Late { .. }) || took >= SLOW {
             *self.late.lock() = Some(now);
         }
         let mut told = self.told.lock();
@@ -164,6 +178,7 @@ impl ToolServer {
             name: format!("{}.{}", self.name, tool.name),
             description: tool.description.clone(),
             input_schema: tool.input_schema.clone(),
+            output_schema: tool.output_schema.clone(),
             needs_approval: self.needs_approval(tool),
             digest: tool.digest(),
         }
@@ -207,7 +222,8 @@ impl ToolServer {
         };
         if listing.left_out() > 0 {
             let (name, count) = (&self.name, listing.left_out());
-            warn!(tools.server = %name, "`{name}` has {count} tools that cannot be offered");
+            let reasons = listing.reasons().join("; ");
+            warn!(tools.server = %name, "`{name}` has {count} tools that cannot be offered: {reasons}");
         }
         let listing = Arc::new(listing);
         let mut listings = self.listings.lock();

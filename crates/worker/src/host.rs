@@ -16,6 +16,7 @@ use wardian_formats::job::message::{
 };
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::outcome::RunOutcome;
+use wardian_sandbox::memory::PayloadBytes;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -169,7 +170,10 @@ impl ChannelHost {
         match answer? {
             Some((ToWorker::BlobStored { id }, _)) => Ok(Answer::Stored(id)),
             Some((ToWorker::NetworkAnswered, Payload::Inline(reply))) => Ok(Answer::Network(reply)),
-            Some((ToWorker::CallerAnswered, Payload::Inline(reply))) => Ok(Answer::Caller(reply)),
+            Some((ToWorker::CallerAnswered, reply)) => {
+                let reply = PayloadBytes::open(reply).map_err(|_cause| ChannelError::Gone)?;
+                Ok(Answer::Caller(reply.as_ref().to_vec()))
+            }
             Some((ToWorker::Refused(refusal), _)) => Ok(Answer::Refused(refusal)),
             // The gateway ignores requests after its `Cancel`, so no other answer follows.
             Some((ToWorker::Cancel, _)) => Ok(Answer::Cancelled),

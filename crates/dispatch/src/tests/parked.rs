@@ -257,8 +257,12 @@ impl RunHost for Answering {
     async fn ask_caller(&mut self, requests: CallerRequests) -> Option<JsonText> {
         sleep(Duration::from_millis(20)).await;
         let prompt = requests.all[0].input.as_ref().unwrap().prompt.clone();
-        let text = RawValue::from_string("[8]".to_owned()).unwrap();
-        (prompt == "now").then(|| JsonText::new(text))
+        let text = match prompt.as_str() {
+            "now" => "[8]".to_owned(),
+            "large" => format!("[\"{}\"]", "x".repeat(3 * INLINE_MAX)),
+            _ => return None,
+        };
+        Some(JsonText::new(RawValue::from_string(text).unwrap()))
     }
 }
 
@@ -281,6 +285,18 @@ async fn a_caller_that_hears_along_answers_within_the_turn() {
     (again.turn.cell, again.turn.limits) = (job.turn.cell, job.turn.limits);
     let finished = guest.turn(&again.turn, &mut Answering).await.unwrap();
     assert_eq!(error_type(&finished), "SandboxCrash");
+}
+
+#[tokio::test]
+async fn an_answer_within_the_turn_can_be_large() {
+    let pool = start(holding(1, 1)).await;
+    let mut guest = pool.open(guest());
+    let mut job = cell("soon large\nsoon now\nkeep one\nreturn 7");
+    job.turn.cell = Some(CellOrder { is_heard: true, ..CellOrder::new(1, false) });
+    job.turn.limits.logs = ByteCount::mebibytes(1);
+    let finished = guest.turn(&job.turn, &mut Answering).await.unwrap();
+    let lengths: Vec<_> = logs(&finished).iter().map(|line| line.len()).collect();
+    assert_eq!((error_type(&finished), lengths), ("completed", vec![3 * INLINE_MAX + 4, 3]));
 }
 
 /// A caller that hears along and never answers.

@@ -60,7 +60,7 @@ pub enum ToWorker {
     },
     /// Answers [`FromWorker::AskNetwork`]; the reply follows as a payload within the frame.
     NetworkAnswered,
-    /// Answers [`FromWorker::AskCaller`]; the answers follow as a payload within the frame, as those of
+    /// Answers [`FromWorker::AskCaller`]; the answers follow as a payload, as those of
     /// [`CellOrder::answers`](crate::job::session::cell::CellOrder::answers). There are none if none came soon.
     CallerAnswered,
     /// Answers a request that was not granted; the guest sees an exception.

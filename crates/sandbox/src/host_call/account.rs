@@ -168,13 +168,16 @@ impl HostCallAccount {
         }
     }
 
-    /// What a cell asks before its turn ends, if its caller hears it. Its length is checked before it is copied.
+    /// What a cell asks before its turn ends, if its caller hears it and it is not too long for that. Its length is
+    /// checked before it is copied.
     ///
     /// # Errors
     ///
     /// The run has made too many calls, or the requests are malformed.
     pub(crate) fn asked_soon(&mut self, requests: &[u8]) -> Result<Option<Vec<u8>>, Refusal> {
-        if !self.cell.as_ref().is_some_and(|cell| cell.is_heard) {
+        // What is too long for a message is asked at the end of the turn.
+        let is_heard = self.cell.as_ref().is_some_and(|cell| cell.is_heard);
+        if !is_heard || requests.len() > INLINE_MAX {
             return Ok(None);
         }
         self.charge(requests.len())?;

@@ -13,6 +13,7 @@ pub enum SecretScope<'a> {
     /// Those of a tenant, and behind them those of the server if it shares them.
     Tenant(&'a TenantId),
     /// Those of a tenant and no others: its own skills have these, because the operator does not share
-    /// the secrets of the server with skills that only a tenant sees.
+    /// the secrets of the server with skills that only a tenant sees, and so have servers of tools at which each
+    /// tenant acts as itself.
     TenantAlone(&'a TenantId),
 }

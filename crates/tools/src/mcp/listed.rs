@@ -37,8 +37,16 @@ struct ToolOnPage<'a> {
     description: Option<Cow<'a, str>>,
     #[serde(borrow, rename = "inputSchema")]
     input_schema: &'a RawValue,
+    #[serde(borrow, default, rename = "outputSchema")]
+    output_schema: Option<&'a RawValue>,
     #[serde(default)]
     annotations: Option<Annotations>,
+}
+
+#[derive(Deserialize)]
+struct NamedTool<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -90,7 +98,11 @@ fn add_page(listing: &mut Listing, page: &RawValue) -> Result<Option<String>, Fa
     for tool in page.tools {
         match serde_json::from_str::<ToolOnPage<'_>>(tool.get()) {
             Ok(tool) => listing.add(definition(&tool)),
-            Err(_) => listing.leave_out(),
+            Err(_) => {
+                let named = serde_json::from_str::<NamedTool<'_>>(tool.get());
+                let name = named.as_ref().map_or("?", |tool| &tool.name);
+                listing.leave_out(name, "it is not listed as the protocol says");
+            }
         }
     }
     Ok(page.next_cursor.map(Cow::into_owned))
@@ -104,6 +116,7 @@ fn definition(tool: &ToolOnPage<'_>) -> ToolDefinition {
         name: tool.name.clone().into_owned(),
         description: tool.description.clone().unwrap_or_default().into_owned(),
         input_schema: tool.input_schema.to_owned(),
+        output_schema: tool.output_schema.map(ToOwned::to_owned),
         is_destructive,
     }
 }
@@ -126,7 +139,7 @@ mod tests {
     #[test]
     fn a_page_has_tools_and_the_next_cursor() {
         let page = r#"{"tools":[
-            {"name":"find","description":"Finds.","inputSchema":{"type":"object"}},
+            {"name":"find","description":"Finds.","inputSchema":{"type":"object"},"outputSchema":{}},
             {"name":"drop","inputSchema":{},"annotations":{"destructiveHint":true}},
             {"name":"look","inputSchema":{},"annotations":{"destructiveHint":true,"readOnlyHint":true}},
             {"name":"bad"}],"nextCursor":"2"}"#;
@@ -134,6 +147,8 @@ mod tests {
         let mut listing = Listing::new(10);
         assert_eq!(add_page(&mut listing, &page).unwrap(), Some("2".to_owned()));
         assert_eq!(listing.left_out(), 1);
+        assert_eq!(listing.reasons(), ["`bad`: it is not listed as the protocol says"]);
+        assert_eq!(listing.find("find").unwrap().output_schema.as_ref().unwrap().get(), "{}");
         for (name, is_destructive) in [("find", false), ("drop", true), ("look", false)] {
             assert_eq!(listing.find(name).unwrap().is_destructive, is_destructive, "{name}");
         }

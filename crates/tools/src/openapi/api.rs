@@ -93,7 +93,7 @@ impl ApiServer {
             warn!(tools.server = %name, "`{name}` offers no tool for {reason}");
         }
         let mut listing = Listing::new(self.place.most);
-        document.left_out.iter().for_each(|_| listing.leave_out());
+        document.left_out.iter().for_each(|_| listing.leave_out_told());
         let mut operations = BTreeMap::new();
         for operation in document.operations {
             listing.add(operation.tool.clone());

@@ -117,6 +117,7 @@ pub(crate) fn read_operation(
         name: name_of(method, path, operation),
         description: description_of(operation),
         input_schema,
+        output_schema: None,
         is_destructive: method == "DELETE",
     };
     let body = body.map(|(_, is_required)| is_required);

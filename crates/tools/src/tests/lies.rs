@@ -1,15 +1,18 @@
 //! Servers that lie: each lie costs one call, and the next one is answered.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::config::{ToolLimits, ToolServerConfig};
+use crate::config::{CredentialScope, ToolLimits, ToolServerConfig};
+use crate::server::ASKED_AGAIN;
 use crate::tests::support::{
     EVENTS, HttpStub, Sent, call, catalogue, in_events, in_json, mcp, quick, raw, response, run,
     soon, text_of, text_result, tool, web,
 };
-use crate::{ToolCallOrder, ToolError};
+use crate::{ToolCallOrder, ToolError, ToolGrants};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::units::ByteCount;
 
@@ -165,6 +168,67 @@ async fn a_lying_listing_is_an_unavailable_server() {
         let [(name, reason)] = offered.unavailable.as_slice() else { panic!("{expected}") };
         assert!(name == "s" && reason.contains(expected), "{reason}");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_was_too_slow_keeps_nobody_waiting_again() {
+    let lists = Arc::new(AtomicBool::new(false));
+    let listed = Arc::clone(&lists);
+    let server = HttpStub::start(move |_, body| match body["method"].as_str() {
+        Some("tools/list") if listed.load(Ordering::SeqCst) => {
+            in_json(&json!({"id": body["id"], "result": {"tools": [tool("find")]}}))
+        }
+        Some("tools/list") => Sent::Nothing,
+        Some("initialize") => {
+            in_json(&json!({"id": body["id"], "result": {"protocolVersion": "2025-11-25"}}))
+        }
+        _ => response("202 Accepted", "", ""),
+    })
+    .await;
+    let config = quick(web(&server.url()));
+    let timeout = Duration::from_secs(1);
+    let limits = ToolLimits { timeout, ..config.limits };
+    let catalogue = catalogue(ToolServerConfig { limits, ..config });
+    let asked = async || {
+        let began = Instant::now();
+        let offered = run(&catalogue).offered(soon(), &CallMemory::unlimited()).await;
+        assert_eq!(offered.tools.len() + offered.unavailable.len(), 1);
+        (offered.tools.len(), began.elapsed() >= timeout)
+    };
+    assert_eq!(asked().await, (0, true), "whoever comes first waits for it");
+    for _ in 0..3 {
+        assert_eq!(asked().await, (0, false));
+    }
+    assert_eq!(server.asked("tools/list").len(), 1);
+    let much_later = || tokio::time::sleep(ASKED_AGAIN);
+    much_later().await;
+    assert_eq!(asked().await, (0, false), "it is asked again while the run goes on");
+    tokio::time::sleep(timeout * 2).await;
+    assert_eq!(server.asked("tools/list").len(), 2);
+    lists.store(true, Ordering::SeqCst);
+    assert_eq!(asked().await, (0, false));
+    much_later().await;
+    assert_eq!(asked().await, (0, false));
+    for _ in 0..100 {
+        if asked().await == (1, false) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("its tools are not offered again");
+}
+
+#[tokio::test]
+async fn a_tenant_without_credentials_never_acts_as_the_operator() {
+    let server = mcp(|| json!([tool("find")]), lie).await;
+    let credentials = CredentialScope::Tenant;
+    let config = ToolServerConfig { credentials, ..quick(web(&server.url())) };
+    let catalogue = catalogue(config);
+    let acme = catalogue.open("acme".parse().unwrap(), ToolGrants::Operator);
+    let called = call(&acme, "s.find", &json!({})).await.unwrap_err();
+    assert!(called.for_operator().contains("TOOL_TOKEN"), "{}", called.for_operator());
+    assert!(server.asked("initialize").is_empty(), "nothing is sent");
+    assert!(call(&run(&catalogue), "s.find", &json!({})).await.is_ok());
 }
 
 #[tokio::test]

@@ -200,7 +200,8 @@ pub(super) fn catalogue(config: ToolServerConfig) -> Catalogue {
     let egress = Egress::new(egress, Arc::new(Loopback)).unwrap();
     let folder = tempfile::tempdir().unwrap().keep();
     std::fs::write(folder.join(SECRET), VALUE).unwrap();
-    let secrets = SecretsConfig { folders: vec![folder], ..SecretsConfig::default() };
+    let folders = vec![folder];
+    let secrets = SecretsConfig { folders, shares_with_tenants: true, ..SecretsConfig::default() };
     let servers = [("s".to_owned(), config)].into();
     Catalogue::new(ToolsConfig { servers }, &egress, &Arc::new(Secrets::new(&secrets)))
 }

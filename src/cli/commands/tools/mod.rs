@@ -67,6 +67,7 @@ fn as_value(offered: &OfferedTools) -> serde_json::Value {
             "name": tool.name,
             "description": tool.description,
             "input_schema": tool.input_schema,
+            "output_schema": tool.output_schema,
             "needs_approval": tool.needs_approval,
             "sha256": tool.digest,
         })

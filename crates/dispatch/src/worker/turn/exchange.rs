@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::interrupter::TurnInterruption;
 use crate::packs::{CheckedPack, ForgedPack, NotParked, UnreadPacks};
-use crate::worker::channel::WorkerChannelError;
+use crate::worker::channel::{Frames, WorkerChannelError};
 use crate::worker::handle::{Afterwards, AttachError, Worker};
 use crate::worker::payload::{CheckedPayload, PayloadError};
 use crate::worker::turn::outcome_check::{
@@ -376,7 +376,12 @@ impl TurnExchange<'_> {
         content: &[u8],
     ) -> Result<(), Broken> {
         let answer = frame::encode(message, content, false).map_err(WorkerChannelError::from)?;
-        let sent = timeout_at(self.clock.deadline(), self.worker.channel.send(answer.into())).await;
+        self.send(answer.into()).await
+    }
+
+    /// Sends an answer to the worker.
+    pub(super) async fn send(&mut self, answer: Frames) -> Result<(), Broken> {
+        let sent = timeout_at(self.clock.deadline(), self.worker.channel.send(answer)).await;
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 

@@ -1,15 +1,20 @@
 //! What a guest asks of the gateway during its turn, and the answers.
 
+use std::io;
+
 use tokio::select;
+use tokio::task::spawn_blocking;
 
 use crate::RunHost;
+use crate::worker::channel::{Frames, WorkerChannelError};
 use crate::worker::payload::CheckedPayload;
 use crate::worker::turn::exchange::{Broken, TurnExchange, Violation};
 use crate::worker::turn::run_clock::{Unanswered, late_look_up, unanswered};
 use wardian_formats::job::host::{NO_ANSWERS, RequestKind};
-use wardian_formats::job::message::{Payload, ToWorker};
+use wardian_formats::job::message::{INLINE_MAX, Payload, ToWorker};
 use wardian_formats::job::network::NetworkRequest;
-use wardian_formats::job::session::asking::CallerRequests;
+use wardian_formats::job::session::asking::{CallerRequests, JsonText};
+use wardian_formats::job::{frame, socket};
 use wardian_vocabulary::units::ByteCount;
 
 impl TurnExchange<'_> {
@@ -111,7 +116,21 @@ impl TurnExchange<'_> {
             (self.calls, self.bytes) = (0, ByteCount::default());
             self.clock.begin_anew(self.limits.wall_time);
         }
-        let text = answers.as_ref().map_or(NO_ANSWERS, |answers| answers.as_str().as_bytes());
-        self.answer(&ToWorker::CallerAnswered, text).await
+        match answers {
+            None => self.answer(&ToWorker::CallerAnswered, NO_ANSWERS).await,
+            Some(answers) => self.send(frames_of_answers(answers).await?).await,
+        }
     }
+}
+
+/// The frame that hands over answers of a caller: those that are long as a memory file.
+async fn frames_of_answers(answers: JsonText) -> Result<Frames, WorkerChannelError> {
+    let (message, text) = (ToWorker::CallerAnswered, answers.as_str().as_bytes());
+    if text.len() <= INLINE_MAX {
+        return Ok(frame::encode(&message, text, false)?.into());
+    }
+    let bytes = frame::encode_shared(&message, ByteCount::from(text.len()))?;
+    let copied = spawn_blocking(move || socket::share(answers.as_str().as_bytes())).await;
+    let file = copied.map_err(io::Error::other)??;
+    Ok(Frames::with_descriptor(bytes, file))
 }

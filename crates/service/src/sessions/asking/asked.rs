@@ -637,6 +637,7 @@ mod tests {
             name: "s.find".to_owned(),
             description: String::new(),
             input_schema: RawValue::from_string(schema).unwrap(),
+            output_schema: None,
             needs_approval: false,
             digest: Digest::of(b"find"),
         };

@@ -151,13 +151,22 @@ struct OfferedDeclaration<'a> {
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
     input_schema: &'a RawValue,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a RawValue>,
 }
 
 impl<'a> OfferedDeclaration<'a> {
     fn of(tool: &'a OfferedTool) -> Self {
-        let OfferedTool { name, description, input_schema, .. } = tool;
-        Self { name, description, input_schema }
+        let OfferedTool { name, description, input_schema, output_schema, .. } = tool;
+        Self { name, description, input_schema, output_schema: output_schema.as_deref() }
     }
+}
+
+/// Bytes of what a server says of a tool.
+pub(super) fn bytes_of(tool: &OfferedTool) -> usize {
+    let output = tool.output_schema.as_ref().map_or(0, |schema| schema.get().len());
+    let texts = [tool.name.len(), tool.description.len(), tool.input_schema.get().len(), output];
+    texts.into_iter().fold(0, usize::saturating_add)
 }
 
 /// The tools of servers that the program can tell apart: the first of those with one name, and as many as there is
@@ -165,8 +174,7 @@ impl<'a> OfferedDeclaration<'a> {
 fn told_apart(offered: Vec<OfferedTool>) -> Vec<OfferedTool> {
     let (mut names, mut room) = (ToolNames::default(), MAX_DECLARED);
     let fits = |tool: &OfferedTool| {
-        let bytes = [tool.name.len(), tool.description.len(), tool.input_schema.get().len()];
-        let bytes = bytes.into_iter().fold(0, usize::saturating_add);
+        let bytes = bytes_of(tool);
         let has_room = bytes <= room;
         let fits = has_room && names.add(&path_of(&tool.name));
         if fits {
@@ -292,8 +300,8 @@ impl KnownTools {
     ///
     /// # Errors
     ///
-    /// A tool that was not declared, or arguments that parsers of JSON would read differently. Only a
-    /// program that makes host calls by itself asks so.
+    /// A tool that was not declared, or arguments that are no object. Only a program that makes host calls by itself
+    /// asks so.
     pub(crate) fn fault_of(&self, call: &ToolRequest) -> Result<Option<String>, String> {
         let name = &call.name;
         let Some(schemas) = self.0.get(name) else {
@@ -302,10 +310,16 @@ impl KnownTools {
             ));
         };
         // All parsers must read them alike, as the output of a program.
-        if strict::read_output(call.arguments.as_str()).ok() != Some(RootKind::Object) {
-            return Err(format!(
-                "the program called the tool `{name}` with arguments that have no single meaning"
-            ));
+        match strict::read_output(call.arguments.as_str()) {
+            Ok(RootKind::Object) => {}
+            Ok(_) => {
+                return Err(format!(
+                    "the program called the tool `{name}` with arguments that are no object"
+                ));
+            }
+            Err(fault) => {
+                return Ok(Some(bounded(&format!("the arguments cannot be sent: {fault}"))));
+            }
         }
         let Some(schema) = &schemas.input else { return Ok(None) };
         let fits = ensure_fits(schema.raw(), call.arguments.raw(), "arguments");
@@ -345,6 +359,7 @@ mod tests {
             name: name.to_owned(),
             description: "Does.".to_owned(),
             input_schema: RawValue::from_string(schema.to_owned()).unwrap(),
+            output_schema: None,
             needs_approval: false,
             digest: Digest::of(name.as_bytes()),
         }
@@ -448,7 +463,18 @@ mod tests {
         assert_eq!(known.fault_of(&called(r#"{"n":1}"#)), Ok(None));
         let fault = known.fault_of(&called(r#"{"n":"1"}"#)).unwrap().unwrap();
         assert_eq!(fault, "`arguments.n` must be an integer");
-        assert!(known.fault_of(&called(r#"{"n":1,"n":2}"#)).is_err());
+        let digits = format!(r#"{{"n":1{}}}"#, "0".repeat(309));
+        let deep = format!(r#"{{"n":{}{}}}"#, "[".repeat(70), "]".repeat(70));
+        for (text, reason) in [
+            (r#"{"n":1,"n":2}"#, "member `n` appears twice"),
+            (&digits, "the number at `n` does not fit into 64 bits; send it as a string"),
+            (&deep, "nested more than 64 levels deep"),
+        ] {
+            let fault = known.fault_of(&called(text)).unwrap().unwrap();
+            assert!(fault.starts_with("the arguments cannot be sent: "), "{fault}");
+            assert!(fault.ends_with(reason), "{fault}");
+        }
+        assert!(known.fault_of(&called("[1]")).is_err());
         assert!(KnownTools::default().fault_of(&called("{}")).unwrap_err().contains("`f`"));
         let output = |text: &str| serde_json::from_str::<JsonText>(text).unwrap();
         assert_eq!(known.fault_of_output("f", Some(&output("[1]"))), None);

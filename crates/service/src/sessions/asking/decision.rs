@@ -13,6 +13,7 @@ use crate::sessions::asking::called_tools::KnownTools;
 use crate::sessions::asking::server_call::{Decision, ServerCall};
 use crate::sessions::turns::seen_requests::SeenRequests;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText, ToolRequest};
+use wardian_formats::protocol::members::Sort;
 use wardian_formats::protocol::methods::asking::{AnswerParam, AskedKind};
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::tenants::{Right, Rights};
@@ -100,13 +101,14 @@ pub(super) fn ensure_changed_fits(
     known: &KnownTools,
 ) -> Result<(), ParamsError> {
     let Some(Decision::Changed(arguments)) = decision_of(answer) else { return Ok(()) };
+    let place = format!("answers[{index}].output.arguments");
+    if Sort::of(&arguments) != Sort::Object {
+        return Err(ParamsError::wrong(&place, "an object", "other JSON"));
+    }
     let call = ToolRequest { name: name.to_owned(), arguments: JsonText::new(arguments) };
     match known.fault_of(&call).unwrap_or_else(Some) {
         None => Ok(()),
-        Some(fault) => {
-            let place = format!("answers[{index}].output.arguments");
-            Err(ParamsError::wrong(&place, "arguments that fit the tool", fault))
-        }
+        Some(fault) => Err(ParamsError::wrong(&place, "arguments that fit the tool", fault)),
     }
 }
 
@@ -257,6 +259,7 @@ mod tests {
             name: name.to_owned(),
             description: String::new(),
             input_schema: RawValue::from_string(schema.clone()).unwrap(),
+            output_schema: None,
             needs_approval: name == "s.wipe",
             digest: Digest::of(name.as_bytes()),
         });
@@ -353,7 +356,7 @@ mod tests {
             (json!({"id": "c3-r5", "output": "yes"}), "for an approval"),
             (json!({"id": "c3-r5", "output": {"arguments": {}, "more": 1}}), "for an approval"),
             (json!({"id": "c3-r5", "output": {"arguments": {"a": "x"}}}), "must be an integer"),
-            (json!({"id": "c3-r5", "output": {"arguments": [1]}}), "no single meaning"),
+            (json!({"id": "c3-r5", "output": {"arguments": [1]}}), "an object"),
             (json!({"id": "c3-r4", "output": true}), "the id of a request that waits"),
             (json!({"id": "c3-r3", "output": 1}), "the id of a request that waits"),
         ] {

@@ -118,6 +118,7 @@ impl RunSkills {
             name: EXECUTE_SKILL.to_owned(),
             description: DESCRIPTION.to_owned(),
             input_schema: RawValue::from_string(SCHEMA.to_owned()).ok()?,
+            output_schema: None,
             needs_approval: false,
             digest: Digest::of(SCHEMA.as_bytes()),
         })

@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::asking::begun_calls::BegunCalls;
-use crate::sessions::asking::called_tools::CalledTools;
+use crate::sessions::asking::called_tools::{CalledTools, bytes_of};
 use crate::sessions::asking::granted::{
     EXECUTE_SKILL, GrantedTools, RunSkills, execute, names_tools,
 };
@@ -173,10 +173,7 @@ impl Service {
                 listed.iter_mut().for_each(|tool| tool.needs_approval = false);
             }
         }
-        let bytes = listed.iter().map(|tool| {
-            let texts = [tool.name.len(), tool.description.len(), tool.input_schema.get().len()];
-            texts.into_iter().fold(0, usize::saturating_add)
-        });
+        let bytes = listed.iter().map(bytes_of);
         let bytes = bytes.fold(0, usize::saturating_add).saturating_mul(COPIES);
         caller.memory.reserve(ByteCount::from(bytes))?;
         let skills = granted.skills.as_ref().and_then(|_| RunSkills::offered());
