@@ -84,7 +84,7 @@ class AsyncTransport:
             content=content() if content is not None else request.body,
             params=request.params,
             headers={**self._server.headers, **(request.headers or {})},
-            timeout=self._server.timeouts(request.waits),
+            timeout=self._server.timeouts(request),
         )
         return await self._http.send(sent, stream=True)
 

@@ -85,7 +85,7 @@ class Transport:
             content=content() if content is not None else request.body,
             params=request.params,
             headers={**self._server.headers, **(request.headers or {})},
-            timeout=self._server.timeouts(request.waits),
+            timeout=self._server.timeouts(request),
         )
         return self._http.send(sent, stream=True)
 
