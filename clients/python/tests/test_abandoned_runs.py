@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import anyio
 import pytest
+from conftest import wait_for_no_session
 from scripted import Answer, Seen, ScriptedServer, refusal, result
 from test_run_tools import waiting
 from test_session_requests import GONE, ID, made
@@ -15,6 +17,14 @@ from test_session_tools import tool
 
 import wardian
 from wardian import errors
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[wardian.LocalServer]:
+    """A server that has no sessions of other tests."""
+    with wardian.LocalServer() as server:
+        yield server
+
 
 CODE = "from tools import f\nawait f()"
 
@@ -26,29 +36,14 @@ def raising(error: BaseException) -> Any:
     return f
 
 
-def states(client: wardian.Client) -> list[str]:
-    """The cells that run or wait in sessions, once those that end have ended."""
-    for _ in range(50):
-        found: list[str] = []
-        for info in client.sessions().items:
-            try:
-                found += [cell.state for cell in client.open_session(info.id).cells()]
-            except errors.SessionNotFound:
-                continue
-        if not {"running", "waiting"} & {*found}:
-            return []
-        time.sleep(0.1)
-    return ["waiting"]
-
-
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(3)])
 def test_an_exit_in_a_function_ends_the_run(client: wardian.Client, error: BaseException) -> None:
     with pytest.raises(type(error)):
         client.run_code(CODE, tools={"f": raising(error)})
-    assert client.sessions().items == []
+    wait_for_no_session(client)
     with pytest.raises(type(error)), client.stream_code(CODE, tools={"f": raising(error)}) as run:
         run.wait()
-    assert states(client) == []
+    wait_for_no_session(client)
 
 
 def test_an_exit_in_a_function_of_a_cell_leaves_the_session_free(client: wardian.Client) -> None:
@@ -96,7 +91,7 @@ def test_a_run_that_is_cancelled_while_it_goes_on_leaves_no_session(
                 await other.run_code(code, tools={"f": lambda: 1})
 
     asyncio.run(check())
-    assert states(client) == [] and client.sessions().items == []
+    wait_for_no_session(client)
 
 
 def test_a_refused_answer_ends_the_run() -> None:

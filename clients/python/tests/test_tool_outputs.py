@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import enum
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Optional, TypedDict
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Optional, TypedDict
 import anyio
 import pydantic
 import pytest
+from conftest import wait_for_no_session
 from scripted import ScriptedServer, refusal, result
 from test_run_tools import waiting
 from test_session_tools import tool
@@ -21,6 +22,15 @@ import wardian
 from wardian import _signatures
 from wardian._caller_tools import caller_tools
 from wardian._requests import answers_of
+from wardian.tools import ToolBox
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[wardian.LocalServer]:
+    """A server that has no sessions of other tests."""
+    with wardian.LocalServer() as server:
+        yield server
+
 
 TRIED = """
 import asyncio
@@ -82,7 +92,7 @@ def test_an_output_that_the_server_refuses_is_an_error_of_its_tool(
     with client.session() as session:
         cell = session.run(TRIED + "\nawait main({})", tools=functions)
         assert value_of(cell) == [good, refused]
-    assert client.sessions().items == []
+    wait_for_no_session(client)
 
 
 def test_an_asynchronous_client_tells_the_program_too(server: wardian.LocalServer) -> None:
@@ -124,7 +134,7 @@ said
             ran = client.run_code(code, approve=lambda name, arguments, given=given: given)
             said = value_of(ran)
             assert isinstance(said, str) and "erased" not in said, said
-        assert client.sessions().items == []
+        wait_for_no_session(client)
 
 
 def test_only_the_answer_that_is_refused_becomes_an_error() -> None:
@@ -232,6 +242,57 @@ def test_models_of_coroutines_and_of_answers_are_json(server: wardian.LocalServe
 
     anyio.run(check)
     assert answers_of({"r": Model(a=1)}) == [{"id": "r", "output": MODEL}]
+
+
+def test_models_within_models_are_described_and_checked(client: wardian.Client) -> None:
+    class Inner(pydantic.BaseModel):
+        v: int
+
+    class Outer(pydantic.BaseModel):
+        inner: Inner
+
+    def other() -> type[pydantic.BaseModel]:
+        class Inner(pydantic.BaseModel):
+            w: str
+
+        class Other(pydantic.BaseModel):
+            inner: Inner
+
+        return Other
+
+    def odd(one: Any, two: Any) -> Any:
+        return [{"inner": {"v": "x"}}]
+
+    odd.__annotations__ = {"one": Outer, "two": other(), "return": list[Outer]}
+    schema = _signatures.schemas_of(odd)["input_schema"]
+    assert {name: [*one["properties"]] for name, one in schema["$defs"].items()} == {
+        "Inner": ["v"],
+        "Inner_2": ["w"],
+    }
+    two = schema["properties"]["two"]["properties"]["inner"]
+    assert two == {"$ref": "#/$defs/Inner_2"}
+    tried = "import tools\ntry:\n    await tools.odd(one={}, two={})\nexcept tools.ToolError as error:\n    x = str(error)\nx"
+    for arguments, said in [
+        ("one={'inner': {'v': 'a'}}, two={'inner': {'w': 'a'}}", "`arguments.one.inner.v` must be an integer"),
+        ("one={'inner': {'v': 1}}, two={'inner': {'w': 1}}", "`arguments.two.inner.w` must be a string"),
+        ("one={'inner': {'v': 1}}, two={'inner': {'w': ''}}", "[0].inner.v` must be an integer"),
+    ]:
+        code = tried.replace("one={}, two={}", arguments)
+        assert said in value_of(client.run_code(code, tools=[odd]))
+
+
+def test_a_model_gets_what_a_function_returns(client: wardian.Client) -> None:
+    def find() -> list[Model]:
+        """Finds."""
+        return [Model(a=1)]
+
+    callers = {"find": ["direct", "code"]}
+    box = ToolBox(client, functions=[find], allowed_callers=callers)
+    answer = box.call("find", {})
+    assert (json.loads(answer.text), answer.is_error) == ([MODEL], False)
+    code = "import tools\nawait tools.find()"
+    ran = json.loads(box.call("run_code", {"language": "python", "code": code}).text)
+    assert ran["output"] == {"result": [MODEL]}
 
 
 def test_a_blob_that_a_hint_names_is_its_id(client: wardian.Client) -> None:

@@ -82,9 +82,51 @@ def schemas_of(function: Callable[..., Any]) -> Schema:
         schema["required"] = required
     if not is_open:
         schema["additionalProperties"] = False
-    declared: Schema = {"input_schema": schema}
+    declared: Schema = {"input_schema": _rooted(schema)}
     output = schema_of(hints["return"], mode="serialization") if "return" in hints else {}
-    return {**declared, "output_schema": output} if output else declared
+    return {**declared, "output_schema": _rooted(output)} if output else declared
+
+
+def _rooted(schema: Schema) -> Schema:
+    """The schema with the definitions of models at its root, where their references look for them."""
+    given: Schema = {}
+    made: Schema = {}
+
+    def moved(node: Any, names: Mapping[str, str]) -> Any:
+        if isinstance(node, list):
+            return [moved(one, names) for one in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            return node
+        members = cast(Schema, node)
+        own: Schema = members.get("$defs", {})
+        news = {name: _free_name(given, name, one) for name, one in own.items()}
+        fresh = [name for name in own if news[name] not in given]
+        given.update({news[name]: own[name] for name in fresh})
+        names = {**names, **news}
+        made.update({news[name]: moved(own[name], names) for name in fresh})
+        return {key: member(key, one, names) for key, one in members.items() if key != "$defs"}
+
+    def member(key: str, value: Any, names: Mapping[str, str]) -> Any:
+        if key in ("default", "enum", "const", "examples"):
+            return value
+        if key == "properties":
+            return {name: moved(one, names) for name, one in value.items()}
+        if key == "$ref" and isinstance(value, str):
+            place, _, name = value.rpartition("/")
+            return f"{place}/{names.get(name, name)}"
+        return moved(value, names)
+
+    found = moved(schema, {})
+    return {**found, "$defs": made} if made else found
+
+
+def _free_name(given: Schema, name: str, definition: Any) -> str:
+    """A name that no other definition has."""
+    free, count = name, 1
+    while given.get(free, definition) != definition:
+        count += 1
+        free = f"{name}_{count}"
+    return free
 
 
 def filled(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
