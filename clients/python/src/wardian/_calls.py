@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 
 from wardian import _inputs, _wire
-from wardian._retry import retry_after
+from wardian._retry import RetryPolicy, retry_after
 from wardian._wire import JsonObject
 from wardian.errors import (
     STATUS_CLASSES,
@@ -252,8 +252,17 @@ def object_of(response: httpx.Response) -> JsonObject:
     return _wire.as_object(_wire.parse(response.content), "answer")
 
 
+def policy_of(request: Request, usual: RetryPolicy) -> RetryPolicy:
+    """How often and how long a request is repeated. One that takes little time is not repeated for long."""
+    if request.within is None:
+        return usual
+    return replace(usual, longest_wait=min(usual.longest_wait, request.within))
+
+
 def repeats(request: Request, fault: httpx.RequestError) -> bool:
     """True if the request may be sent again after this fault."""
+    if request.within is not None:
+        return False
     # The same request would violate the protocol again.
     if isinstance(fault, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
         return False
