@@ -21,6 +21,8 @@ RULES: list[tuple[str, str]] = [
     (r"\baread\b", "read"),
     (r"\baclose\b", "close"),
     (r"\baiter_bytes\b", "iter_bytes"),
+    (r"\bAwaitable\[([\w.]+)\]", r"\1"),
+    (r"\bAwaitable, ", ""),
     (r"\basync (?=def|with|for)", ""),
     (r"\bawait ", ""),
     (r"The asynchronous half. `generate.py` makes `wardian._sync` from it.", "The synchronous half."),

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,14 @@ for line in sys.stdin:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
 """
+
+
+def wait_for_no_session(client: wardian.Client) -> None:
+    """Waits until the server has no session. That of a stream is closed after its end."""
+    end = time.monotonic() + 10
+    while client.sessions().items:
+        assert time.monotonic() < end, "a session is left"
+        time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")

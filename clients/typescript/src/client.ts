@@ -1,11 +1,11 @@
 /** The client. */
 
+import { answered } from "./answering.js";
 import { Blobs } from "./blobs.js";
 import { completed } from "./errors.js";
 import { RunFiles } from "./files.js";
 import { type Arguments, type BlobAtPath, Inputs } from "./inputs.js";
-import { ofOneRun } from "./parts.js";
-import { answersOf, type CallerFunctions, declared, orRefusing, served } from "./requests.js";
+import { type CallerFunctions, declared, orRefusing } from "./requests.js";
 import { Run, Runs, RunStream } from "./runs.js";
 import type {
   CreateBlobParams,
@@ -105,7 +105,9 @@ export class Client {
   readonly #transport: Transport;
   #calls = 0;
 
-  constructor(options: ClientOptions = {}) {
+  /** A client of the server at an address, or with these settings. */
+  constructor(settings: string | ClientOptions = {}) {
+    const options = typeof settings === "string" ? { url: settings } : settings;
     this.url = checkedUrl(options.url ?? DEFAULT_URL);
     const headers = keyHeaders(options.apiKey);
     const timeoutMs = options.timeoutMs ?? TEN_MINUTES;
@@ -295,15 +297,13 @@ export class Client {
     params: CodeParams | SkillParams,
     options: CallOptions & CallerFunctions,
   ): Promise<RunResult> {
-    const functions = orRefusing(options);
-    let result = begun;
-    for (;;) {
-      const answers = served(functions, result.requests ?? []);
-      if (answers === undefined || result.session === undefined) return result;
-      const next = nextPart(params, result.session.id, answersOf(await answers));
-      const part = await this.#ran("run_code", python(next), options);
-      result = ofOneRun(result, part, !("session" in params) || params.session === undefined);
-    }
+    return answered(begun, {
+      transport: this.#transport,
+      functions: orRefusing(options),
+      send: (answers, id) => this.#ran("run_code", python(nextPart(params, id, answers)), options),
+      isProgram: !("session" in params) || params.session === undefined,
+      signal: options.signal,
+    });
   }
 
   async #ran(method: string, params: object, { signal }: CallOptions): Promise<RunResult> {

@@ -84,6 +84,7 @@ export class Inputs {
   /** Copies a value, with ids instead of blobs. */
   #copy(put: (value: unknown) => void, value: unknown, path: string): void {
     if (typeof value !== "object" || value === null) {
+      refuse(value, path);
       put(value);
     } else if (value instanceof KeptFile || isBlob(value)) {
       const id = value instanceof KeptFile ? value.blob().blob_id : value.blob_id;
@@ -120,16 +121,21 @@ function isAtPath(blob: BlobReference | BlobAtPath): blob is BlobAtPath {
   return typeof blob === "object" && "path" in blob;
 }
 
-function isContent(value: object): value is Content {
+/** True for content that arguments are stored as. */
+export function isContent(value: object): value is Content {
   return value instanceof Blob || value instanceof ArrayBuffer || value instanceof Uint8Array;
 }
 
-/** Refuses values that `JSON.stringify` would send as empty objects. */
-function refuse(value: object, path: string): void {
+/** Refuses values that `JSON.stringify` would send as empty objects, as null, or not at all. */
+export function refuse(value: unknown, path: string): void {
+  if (typeof value === "function" || typeof value === "symbol" || typeof value === "bigint") {
+    throw new TypeError(`\`${path}\` is a ${typeof value}, which JSON cannot represent`);
+  }
+  if (typeof value !== "object" || value === null) return;
   const advice =
     value instanceof Map
       ? "pass `Object.fromEntries` of it"
-      : value instanceof Set || ArrayBuffer.isView(value)
+      : value instanceof Set || (ArrayBuffer.isView(value) && !(value instanceof DataView))
         ? "pass `Array.from` of it"
         : value instanceof ReadableStream || value instanceof Promise
           ? "wait for its content, or pass the result of `blobs.upload`"

@@ -1,10 +1,23 @@
 /** Requests of cells, and the answers of functions. */
 
 import type { CallerRequest, JsonObject, RunCodeParams } from "./schema.js";
-import { printJson } from "./wire.js";
+import { type CallError, ConnectionFailed } from "./errors.js";
+import { output } from "./outputs.js";
 
 /** The characters of an error that the server accepts. */
 const LONGEST_ERROR = 16_384;
+
+/** The characters of an answer for which a server may refuse a body before it has read it, and leave. */
+const LARGE = 2 ** 20;
+
+/** The kinds of refusals for which an output can be the reason. */
+const OF_OUTPUTS: readonly string[] = ["invalid_params", "invalid_request", "parse_error", "too_large"];
+/** How a refusal names one of the answers. */
+const IN_ANSWERS = /\banswers\[(\d+)\]/;
+/** What it says of a value that is nested too deeply. */
+const DEEP = "nested more than";
+/** What a program does not know of a request. */
+const PLACE = /\b(params\.)?answers\[\d+\]\.|^byte \d+: /g;
 
 /** Why a call is not approved that nobody was asked about. */
 const NO_APPROVE = "the caller of the program gave no `approve`";
@@ -50,7 +63,8 @@ class Refusal extends Error {}
 /** Outputs by the ids of requests. An `Error` is the answer that there is none. */
 export type Answers = Readonly<Record<string, unknown>>;
 
-type SentAnswers = NonNullable<RunCodeParams["answers"]>;
+/** Answers as they are sent. */
+export type SentAnswers = NonNullable<RunCodeParams["answers"]>;
 
 /** What a call says of the tools. */
 export function declared({ tools = {} }: CallerFunctions): RunCodeParams["tools"] {
@@ -99,17 +113,60 @@ export function knows(functions: CallerFunctions, request: CallerRequest): boole
 
 /** The answers as they are sent. */
 export function answersOf(answers: Answers): SentAnswers {
-  return Object.entries(answers).map(([id, output]) => {
-    if (output instanceof Error) return { id, error: said(output) };
+  return Object.entries(answers).map(([id, outcome]) => {
+    if (outcome instanceof Error) return { id, error: said(outcome) };
     try {
-      // A value without JSON is null, as in an array.
-      printJson(output);
-      return { id, output: (output ?? null) as never };
+      return { id, output: output(outcome) as never };
     } catch (error) {
       // The code shall hear of it: it has called the tool.
       return { id, error: said(error) };
     }
   });
+}
+
+/**
+ * The answers to send instead of those that a server has refused: the program hears of the refusal, too.
+ * Undefined if none of their outputs can be the reason.
+ */
+export function withoutRefused(
+  answers: SentAnswers,
+  error: CallError | ConnectionFailed,
+): SentAnswers | undefined {
+  const isBroken = error instanceof ConnectionFailed;
+  const outputs = answers.filter((answer) => {
+    return "output" in answer && (!isBroken || sizeOf(answer) >= LARGE);
+  });
+  const kind = isBroken ? "too_large" : error.kind;
+  const message = isBroken
+    ? "the connection broke while it was sent, so it may be too large"
+    : error.message;
+  if (!OF_OUTPUTS.includes(kind) || outputs.length === 0) return undefined;
+  const named = answers[Number(IN_ANSWERS.exec(message)?.[1] ?? Number.NaN)];
+  let refused = outputs;
+  if (named !== undefined && outputs.includes(named)) refused = [named];
+  else if (kind === "too_large") refused = [most(outputs, sizeOf)];
+  else if (message.includes(DEEP)) refused = [most(outputs, depthOf)];
+  const reason = `the answer was refused: ${message.replaceAll(PLACE, "")}`;
+  return answers.map((answer) => {
+    return refused.includes(answer) ? { id: answer.id, error: cut(reason) } : answer;
+  });
+}
+
+function most<T>(items: readonly T[], measure: (item: T) => number): T {
+  return items.reduce((one, other) => (measure(other) > measure(one) ? other : one));
+}
+
+function sizeOf(value: unknown): number {
+  return JSON.stringify(value).length;
+}
+
+/** The levels of arrays and objects. */
+function depthOf(value: unknown): number {
+  let levels = 0;
+  for (let within: unknown[] = [value]; within.length > 0; levels += 1) {
+    within = within.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+  }
+  return levels;
 }
 
 function callOf(
@@ -138,14 +195,27 @@ async function outcomeOf(call: () => unknown): Promise<unknown> {
   try {
     return await call();
   } catch (error) {
-    return error instanceof Error ? error : new Error(String(error));
+    return error instanceof Error ? error : new Error(textOf(error));
+  }
+}
+
+/** The text of what was thrown. It can be anything, also an object that has none. */
+function textOf(thrown: unknown): string {
+  try {
+    return String(thrown);
+  } catch {
+    return "an error without a text";
   }
 }
 
 function said(error: unknown): string {
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
-  if (error instanceof Refusal) return message.slice(0, LONGEST_ERROR);
-  return (message === "" ? name : `${name}: ${message}`).slice(0, LONGEST_ERROR);
+  const { name, message } = error instanceof Error ? error : new Error(textOf(error));
+  return cut(error instanceof Refusal || name === "" ? message : message === "" ? name : `${name}: ${message}`);
+}
+
+/** A text that is no longer than an error may be, without halves of characters, which cannot be sent. */
+function cut(text: string): string {
+  return text.slice(0, LONGEST_ERROR).replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }
 
 function withoutRun({ description, input_schema, output_schema }: CallerTool) {

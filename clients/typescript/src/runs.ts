@@ -1,5 +1,6 @@
 /** Runs: streamed ones, those in the background, and the records of all runs. */
 
+import { taken } from "./answering.js";
 import { BadAnswer, isRefusal, RunNotEnded, RunWithoutResult } from "./errors.js";
 import { EventReader, type ServerEvent } from "./events.js";
 import {
@@ -7,6 +8,7 @@ import {
   answersOf,
   type CallerFunctions,
   knows,
+  type SentAnswers,
   served,
   unapproved,
 } from "./requests.js";
@@ -92,12 +94,16 @@ export class RunStream implements AsyncIterable<RunEvent> {
    * has ended.
    */
   async answer(answers: Answers): Promise<JsonObject> {
+    return this.#post(answersOf(answers));
+  }
+
+  async #post(answers: SentAnswers): Promise<JsonObject> {
     if (this.#runId === undefined) throw new Error("the program has asked for nothing");
     return this.#transport.object({
       method: "POST",
       path: `${pathOf(this.#runId)}/answers`,
       isRepeatable: true,
-      body: printJson({ answers: answersOf(answers) }),
+      body: printJson({ answers }),
       headers: { "content-type": "application/json" },
     });
   }
@@ -139,7 +145,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
 
   async #send(answers: Answers): Promise<void> {
     try {
-      await this.answer(answers);
+      await taken(answersOf(answers), (given) => this.#post(given));
     } catch (error) {
       // The program may have ended without waiting for them.
       if (!isRefusal(error, "run_not_found")) throw error;

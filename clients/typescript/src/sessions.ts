@@ -1,15 +1,15 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** Sessions: interpreters that several calls use one after another. */
 
+import { answered } from "./answering.js";
 import { CallError, isRefusal } from "./errors.js";
-import { ofOneRun } from "./parts.js";
 import {
   type Answers,
   answersOf,
   type CallerFunctions,
   declared,
   orRefusing,
-  served,
+  type SentAnswers,
 } from "./requests.js";
 import type { RunStream } from "./runs.js";
 import { SessionFiles } from "./session_files.js";
@@ -341,13 +341,12 @@ export class Session implements AsyncDisposable {
     const { signal } = params;
     const tools = declared(params);
     const functions = orRefusing(params);
-    let result = this.#seen(await this.#client.run({ ...call, tools }, signal));
-    for (;;) {
-      const answers = served(functions, result.requests ?? []);
-      if (answers === undefined) return result;
-      const next = { ...this.#call("", params), answers: answersOf(await answers) };
-      result = ofOneRun(result, this.#seen(await this.#client.run(next, signal)), false);
-    }
+    const begun = this.#seen(await this.#client.run({ ...call, tools }, signal));
+    const send = async (answers: SentAnswers): Promise<RunResult> => {
+      return this.#seen(await this.#client.run({ ...this.#call("", params), answers }, signal));
+    };
+    const { transport } = this.#client;
+    return answered(begun, { transport, functions, send, isProgram: false, signal });
   }
 
   /** Notes where the session is after a cell. */

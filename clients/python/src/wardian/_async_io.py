@@ -7,11 +7,19 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import IO, Any
 
-from anyio import create_task_group, open_file, sleep, to_thread
+from anyio import CancelScope, create_task_group, move_on_after, open_file, sleep, to_thread
 
 from wardian._files import CHUNK, new_draft, put_in_place
 
-__all__ = ["AWAITS", "chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
+__all__ = [
+    "AWAITS",
+    "chunks_of",
+    "chunks_of_file",
+    "on_the_way_out",
+    "outcomes_of",
+    "replace_file",
+    "sleep",
+]
 
 AWAITS = True
 """Whether `outcomes_of` awaits what functions return."""
@@ -47,7 +55,8 @@ async def replace_file(path: Path, content: AsyncIterator[bytes]) -> None:
 async def outcomes_of(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """Calls functions and coroutine functions, and returns what they return or raise. Coroutines run
     at the same time."""
-    outcomes: list[Any] = [None] * len(calls)
+    # What is left of a function that was cancelled, and nobody else with it.
+    outcomes: list[Any] = [RuntimeError("the function was cancelled")] * len(calls)
 
     async def note(at: int, call: Callable[[], Any]) -> None:
         try:
@@ -60,3 +69,8 @@ async def outcomes_of(calls: Sequence[Callable[[], Any]]) -> list[Any]:
         for at, call in enumerate(calls):
             group.start_soon(note, at, call)
     return outcomes
+
+
+def on_the_way_out(seconds: float) -> CancelScope:
+    """A block that goes on for up to so many seconds although its task was cancelled."""
+    return move_on_after(seconds, shield=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
 
-from wardian import _signatures
+from wardian import _outputs, _signatures
 from wardian._signatures import Schema
 from wardian._wire import JsonObject
 
@@ -96,7 +96,13 @@ def _caller_tool(tool: Any, name: str | None, awaits: bool) -> CallerTool:
 
 
 def _called(function: Function, arguments: JsonObject) -> Any:
-    return function(**_signatures.filled(function, arguments))
+    value = function(**_signatures.filled(function, arguments))
+    hint = _signatures.hints_of(function).get("return", Any)
+    return _awaited(value, hint) if inspect.isawaitable(value) else _outputs.dumped(value, hint)
+
+
+async def _awaited(value: Awaitable[Any], hint: Any) -> Any:
+    return _outputs.dumped(await value, hint)
 
 
 def _is_of(module: str, name: str, tool: object) -> bool:

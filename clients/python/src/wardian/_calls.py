@@ -6,14 +6,14 @@ import itertools
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
 from wardian import _inputs, _wire
-from wardian._retry import retry_after
+from wardian._retry import RetryPolicy, retry_after
 from wardian._wire import JsonObject
 from wardian.errors import (
     STATUS_CLASSES,
@@ -33,6 +33,9 @@ NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 RETRIED = ("rate_limited", "overloaded")
 EVENTS = "text/event-stream"
 
+LONGEST_GOODBYE = 5.0
+"""Seconds that a call which ends early takes to end its run, at most."""
+
 _ids = itertools.count(1)
 
 
@@ -46,12 +49,11 @@ class Server:
     headers: Mapping[str, str] = field(repr=False)
     timeout: float | None
 
-    def timeouts(self, waits: float) -> httpx.Timeout:
-        """The timeouts of a request. `timeout` limits a run; connecting has a shorter limit.
-
-        The server may wait for `waits` seconds before it answers.
-        """
-        read = None if self.timeout is None else self.timeout + waits
+    def timeouts(self, request: Request) -> httpx.Timeout:
+        """The timeouts of a request. `timeout` limits a run; connecting has a shorter limit."""
+        if request.within is not None:
+            return httpx.Timeout(request.within)
+        read = None if self.timeout is None else self.timeout + request.waits
         return httpx.Timeout(self.timeout, connect=10.0, write=60.0, read=read)
 
 
@@ -94,6 +96,8 @@ class Request:
     headers: Mapping[str, str] | None = None
     waits: float = 0.0
     """Seconds that the server may wait before it answers."""
+    within: float | None = None
+    """Seconds that each step of the request may take, if that is less than usual."""
 
 
 def call(
@@ -109,6 +113,17 @@ def call(
     reads = method not in ("execute_skill", "run_code", "create_blob")
     is_repeatable = reads or params.get("idempotency_key") is not None
     return Request("POST", "/rpc", is_repeatable, _printed(params, stored or {}, envelope), headers=headers)
+
+
+def abandoning(session_id: str) -> Request:
+    """The call that ends what waits in a session. It is sent on the way out, so it takes little time."""
+    code = {"language": "python", "code": "", "session": session_id, "abandon": True}
+    return replace(call("run_code", code), within=LONGEST_GOODBYE)
+
+
+def closing(session_id: str) -> Request:
+    """The request that closes a session on the way out."""
+    return Request("DELETE", session_path(session_id), True, within=LONGEST_GOODBYE)
 
 
 def check(params: Mapping[str, Any]) -> None:
@@ -237,8 +252,17 @@ def object_of(response: httpx.Response) -> JsonObject:
     return _wire.as_object(_wire.parse(response.content), "answer")
 
 
+def policy_of(request: Request, usual: RetryPolicy) -> RetryPolicy:
+    """How often and how long a request is repeated. One that takes little time is not repeated for long."""
+    if request.within is None:
+        return usual
+    return replace(usual, longest_wait=min(usual.longest_wait, request.within))
+
+
 def repeats(request: Request, fault: httpx.RequestError) -> bool:
     """True if the request may be sent again after this fault."""
+    if request.within is not None:
+        return False
     # The same request would violate the protocol again.
     if isinstance(fault, (httpx.LocalProtocolError, httpx.UnsupportedProtocol)):
         return False

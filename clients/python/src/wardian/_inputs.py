@@ -9,7 +9,7 @@ from dataclasses import dataclass, is_dataclass
 from os import PathLike
 from typing import IO, Any, TypeAlias, cast
 
-from wardian import _frames
+from wardian import _frames, _outputs
 from wardian._files import as_binary_file
 from wardian.errors import NotJson
 from wardian.results import Blob, RunFile
@@ -96,6 +96,7 @@ def output(value: object) -> object:
     Raises:
         NotJson: JSON cannot represent it, and nothing stores it as a blob.
     """
+    value = _outputs.dumped(value)
     for found in inputs(value):
         if isinstance(found, ToStore):
             kind = type(found.value).__name__
@@ -103,7 +104,7 @@ def output(value: object) -> object:
                 f"the tool has returned a {kind}: return text, rows, or a blob from "
                 "`client.blobs.upload` or `put_frame`"
             )
-    return plain(value)
+    return _plain(value, "output", None)
 
 
 def _plain(value: object, path: str, stored: Mapping[int, str] | None) -> object:

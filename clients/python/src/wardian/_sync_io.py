@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from time import sleep
 from typing import IO, Any
 
 from wardian._files import CHUNK, new_draft, put_in_place
 
-__all__ = ["AWAITS", "chunks_of", "chunks_of_file", "outcomes_of", "replace_file", "sleep"]
+__all__ = [
+    "AWAITS",
+    "chunks_of",
+    "chunks_of_file",
+    "on_the_way_out",
+    "outcomes_of",
+    "replace_file",
+    "sleep",
+]
 
 AWAITS = False
 """Whether `outcomes_of` awaits what functions return."""
@@ -51,3 +60,8 @@ def outcomes_of(calls: Sequence[Callable[[], Any]]) -> list[Any]:
         except Exception as error:
             outcomes.append(error)
     return outcomes
+
+
+def on_the_way_out(seconds: float) -> AbstractContextManager[None]:
+    """A block on the way out. Here its requests have timeouts, and nothing else ends it."""
+    return nullcontext()

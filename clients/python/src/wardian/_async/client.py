@@ -13,15 +13,15 @@ from typing import Any, Unpack, cast
 import httpx
 
 from wardian import _calls, _wire
+from wardian._async.answering import answered
 from wardian._async.blobs import AsyncBlobs
 from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRun, AsyncRuns, AsyncRunStream
 from wardian._async.sessions import AsyncSession, AsyncSessions
 from wardian._async.transport import AsyncTransport
-from wardian._async_io import AWAITS, outcomes_of
+from wardian._async_io import AWAITS
 from wardian._caller_tools import Function, Tools
-from wardian._parts import of_one_run
-from wardian._requests import Approve, Functions, answers_of, outcomes_by_id
+from wardian._requests import Approve, Functions
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -350,13 +350,15 @@ class AsyncClient:
         self, result: RunResult, params: Mapping[str, Any], functions: Functions
     ) -> RunResult:
         """Answers the requests of a program that was begun with `params`, as far as there are functions."""
-        while result.session is not None and (calls := functions.calls(result.requests)):
-            outcomes = await outcomes_of(calls)
-            answers = answers_of(outcomes_by_id(result.requests, outcomes))
-            part = await self._run("run_code", _next_part(params, result.session.id, answers))
-            is_program = params.get("session") is None
-            result = bound(of_one_run(result, part, is_program=is_program), self.blobs)
-        return result
+
+        async def send(answers: list[JsonObject]) -> RunResult:
+            assert result.session is not None
+            return await self._run("run_code", _next_part(params, result.session.id, answers))
+
+        is_program = params.get("session") is None
+        return await answered(
+            result, functions, send, self._transport, self.blobs, is_program=is_program
+        )
 
     def _stream(
         self, method: str, params: dict[str, Any], functions: Functions

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import httpx
 
 from wardian import _calls, _wire
+from wardian._async.answering import taken
 from wardian._async.blobs import AsyncBlobs
 from wardian._async.inputs import AsyncOrder
 from wardian._async.transport import AsyncTransport
@@ -112,10 +113,13 @@ class AsyncRunStream:
 
         An answer that is repeated changes nothing. Raises `RunNotFound` if the run has ended.
         """
+        return await self._post(answers_of(answers))
+
+    async def _post(self, answers: list[JsonObject]) -> JsonObject:
         if self._run_id is None:
             raise RuntimeError("the program has asked for nothing")
         path = f"{_calls.run_path(self._run_id)}/answers"
-        request = _calls.post(path, {"answers": answers_of(answers)}, is_repeatable=True)
+        request = _calls.post(path, {"answers": answers}, is_repeatable=True)
         return _calls.object_of(await self._transport.send(request))
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
@@ -153,7 +157,7 @@ class AsyncRunStream:
 
     async def _send(self, outcomes: Mapping[str, Any]) -> None:
         try:
-            await self.answer(outcomes)
+            await taken(answers_of(outcomes), self._post)
         except RunNotFound:
             # The program has ended without waiting for them.
             pass

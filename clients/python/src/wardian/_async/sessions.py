@@ -9,15 +9,15 @@ from typing import Any, Unpack
 
 from wardian import _calls, _wire
 from wardian._async.blobs import AsyncBlobs
+from wardian._async.answering import answered
 from wardian._async.inputs import AsyncOrder
 from wardian._async.runs import AsyncRunStream
 from wardian._async.session_files import AsyncSessionFiles
 from wardian._async.transport import AsyncTransport
-from wardian._async_io import AWAITS, outcomes_of
+from wardian._async_io import AWAITS
 from wardian._caller_tools import Function, Tools
 from wardian._calls import Request
-from wardian._parts import of_one_run
-from wardian._requests import Approve, Functions, answers_of, outcomes_by_id
+from wardian._requests import Approve, Functions, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -274,13 +274,15 @@ class AsyncSession:
         self, result: RunResult, functions: Functions, options: CellOptions
     ) -> RunResult:
         """Answers the requests of a cell until it has ended, or asks what no function answers."""
-        while (calls := functions.calls(result.requests)) is not None:
-            outcomes = await outcomes_of(calls)
-            params, waits = self._answers(outcomes_by_id(result.requests, outcomes), options)
-            part = await self._sent(params, waits)
-            whole = of_one_run(result, part, is_program=False)
-            result = bound(whole, self._sessions.blobs)
-        return result
+
+        async def send(answers: list[JsonObject]) -> RunResult:
+            params, waits = self._cell("", options)
+            return await self._sent({**params, "answers": answers}, waits)
+
+        sessions = self._sessions
+        return await answered(
+            result, functions, send, sessions.transport, sessions.blobs, is_program=False
+        )
 
     def _order(self, params: Mapping[str, Any]) -> AsyncOrder:
         return AsyncOrder(self._sessions.blobs, "run_code", params)

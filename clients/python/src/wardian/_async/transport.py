@@ -52,7 +52,7 @@ class AsyncTransport:
 
     async def _open(self, request: Request, content: Content | None) -> httpx.Response:
         """The first answer after which the request is not sent again."""
-        patience = Patience(self._retry)
+        patience = Patience(_calls.policy_of(request, self._retry))
         while True:
             try:
                 response = await self._send_once(request, content)
@@ -84,7 +84,7 @@ class AsyncTransport:
             content=content() if content is not None else request.body,
             params=request.params,
             headers={**self._server.headers, **(request.headers or {})},
-            timeout=self._server.timeouts(request.waits),
+            timeout=self._server.timeouts(request),
         )
         return await self._http.send(sent, stream=True)
 

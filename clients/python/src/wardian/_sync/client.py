@@ -14,15 +14,15 @@ from typing import Any, Unpack, cast
 import httpx
 
 from wardian import _calls, _wire
+from wardian._sync.answering import answered
 from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.runs import Run, Runs, RunStream
 from wardian._sync.sessions import Session, Sessions
 from wardian._sync.transport import Transport
-from wardian._sync_io import AWAITS, outcomes_of
+from wardian._sync_io import AWAITS
 from wardian._caller_tools import Function, Tools
-from wardian._parts import of_one_run
-from wardian._requests import Approve, Functions, answers_of, outcomes_by_id
+from wardian._requests import Approve, Functions
 from wardian._retry import RetryPolicy
 from wardian._wire import JsonObject
 from wardian.options import (
@@ -351,13 +351,15 @@ class Client:
         self, result: RunResult, params: Mapping[str, Any], functions: Functions
     ) -> RunResult:
         """Answers the requests of a program that was begun with `params`, as far as there are functions."""
-        while result.session is not None and (calls := functions.calls(result.requests)):
-            outcomes = outcomes_of(calls)
-            answers = answers_of(outcomes_by_id(result.requests, outcomes))
-            part = self._run("run_code", _next_part(params, result.session.id, answers))
-            is_program = params.get("session") is None
-            result = bound(of_one_run(result, part, is_program=is_program), self.blobs)
-        return result
+
+        def send(answers: list[JsonObject]) -> RunResult:
+            assert result.session is not None
+            return self._run("run_code", _next_part(params, result.session.id, answers))
+
+        is_program = params.get("session") is None
+        return answered(
+            result, functions, send, self._transport, self.blobs, is_program=is_program
+        )
 
     def _stream(
         self, method: str, params: dict[str, Any], functions: Functions

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import httpx
 
 from wardian import _calls, _wire
+from wardian._sync.answering import taken
 from wardian._sync.blobs import Blobs
 from wardian._sync.inputs import Order
 from wardian._sync.transport import Transport
@@ -113,10 +114,13 @@ class RunStream:
 
         An answer that is repeated changes nothing. Raises `RunNotFound` if the run has ended.
         """
+        return self._post(answers_of(answers))
+
+    def _post(self, answers: list[JsonObject]) -> JsonObject:
         if self._run_id is None:
             raise RuntimeError("the program has asked for nothing")
         path = f"{_calls.run_path(self._run_id)}/answers"
-        request = _calls.post(path, {"answers": answers_of(answers)}, is_repeatable=True)
+        request = _calls.post(path, {"answers": answers}, is_repeatable=True)
         return _calls.object_of(self._transport.send(request))
 
     def __iter__(self) -> Iterator[RunEvent]:
@@ -154,7 +158,7 @@ class RunStream:
 
     def _send(self, outcomes: Mapping[str, Any]) -> None:
         try:
-            self.answer(outcomes)
+            taken(answers_of(outcomes), self._post)
         except RunNotFound:
             # The program has ended without waiting for them.
             pass

@@ -10,15 +10,15 @@ from typing import Any, Unpack
 
 from wardian import _calls, _wire
 from wardian._sync.blobs import Blobs
+from wardian._sync.answering import answered
 from wardian._sync.inputs import Order
 from wardian._sync.runs import RunStream
 from wardian._sync.session_files import SessionFiles
 from wardian._sync.transport import Transport
-from wardian._sync_io import AWAITS, outcomes_of
+from wardian._sync_io import AWAITS
 from wardian._caller_tools import Function, Tools
 from wardian._calls import Request
-from wardian._parts import of_one_run
-from wardian._requests import Approve, Functions, answers_of, outcomes_by_id
+from wardian._requests import Approve, Functions, answers_of
 from wardian._wire import JsonObject
 from wardian.errors import QuotaExceeded, SessionExpired, SessionNotFound, WardianError
 from wardian.options import CellOptions
@@ -275,13 +275,15 @@ class Session:
         self, result: RunResult, functions: Functions, options: CellOptions
     ) -> RunResult:
         """Answers the requests of a cell until it has ended, or asks what no function answers."""
-        while (calls := functions.calls(result.requests)) is not None:
-            outcomes = outcomes_of(calls)
-            params, waits = self._answers(outcomes_by_id(result.requests, outcomes), options)
-            part = self._sent(params, waits)
-            whole = of_one_run(result, part, is_program=False)
-            result = bound(whole, self._sessions.blobs)
-        return result
+
+        def send(answers: list[JsonObject]) -> RunResult:
+            params, waits = self._cell("", options)
+            return self._sent({**params, "answers": answers}, waits)
+
+        sessions = self._sessions
+        return answered(
+            result, functions, send, sessions.transport, sessions.blobs, is_program=False
+        )
 
     def _order(self, params: Mapping[str, Any]) -> Order:
         return Order(self._sessions.blobs, "run_code", params)
