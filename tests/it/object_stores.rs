@@ -349,8 +349,9 @@ fn hostile_stores_are_bounded_and_learn_nothing() {
     assert!(refused.contains("--allow-private"), "{refused}");
 }
 
+/// INVARIANT(store-credentials-stay)
 #[test]
-fn credentials_come_from_the_environment_and_go_to_its_store_alone() {
+fn store_credentials_stay_with_the_store_that_the_environment_names() {
     let store = ObjectStore::start();
     for bucket in ["skills/x", "public/x"] {
         store.object(bucket);
