@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Any
 
 from _wardian import descriptors
@@ -114,6 +115,8 @@ class Scripts(Sandbox):
         self.assertEqual(self.prints("scripts/asks.py", stdin="Ada\n"), "name? got Ada\n")
 
     def test_a_script_that_asks_without_stdin_says_where_the_text_goes(self):
+        self.addCleanup(setattr, sys, "stdin", sys.stdin)
+        sys.stdin = sys.__stdin__
         end, report = self.call("scripts/asks.py")
         self.assertEqual((end, report["type"]), ("raised", "EOFError"))
         self.assertIn("`stdin` of the call, on the command line `--stdin`", report["message"])
