@@ -120,6 +120,7 @@ const FENCES: &[(&str, &[&str])] = &[
     ("gix_hash::", &["sources/git/", "sources/npm.rs"]),
     ("gix_packetline::", &["sources/git/wire.rs"]),
     ("ruzstd::", &["sources/archive.rs", "sources/tests/"]),
+    ("object_store::", &["sources/store/"]),
     ("strsim::", &["formats/skill/similar.rs"]),
     ("rustyline::", &["program/cli/commands/repl/terminal.rs"]),
     // A thread keeps the charges of the call that it works for: `CallMemory::on_thread`. The store of

@@ -243,7 +243,10 @@ pub(crate) const UNPUBLISH: &str = "\
 Examples:
   wardian skills unpublish acme.sales.report@1.0.0 --server https://skills.example
 
-Runs that already use it continue. The version can be published again with the same content.";
+Runs that already use it continue. The version can be published again with the same content.
+
+Exit codes: 0 done, 1 the server refuses, such as a version that it does not have, 2 wrong usage, 3 the server cannot
+be reached.";
 
 pub(crate) const ENGINE: &str = "\
 Examples:

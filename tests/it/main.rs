@@ -56,6 +56,7 @@ mod network;
 mod network_records;
 mod notebook_imports;
 mod notebook_tests;
+mod object_stores;
 mod operation;
 mod packages;
 mod pictures;

@@ -90,8 +90,36 @@ fn a_tenant_publishes_skills_that_it_alone_sees_and_that_survive() {
     assert!(refused.contains("published with different content"), "{refused}");
     shell.run(&["skills", "publish", one.to_str().unwrap(), "--server", &url]).with(0);
     assert_eq!(said(&acme, "1.0.0"), Some(json!("one")));
-    let missing = shell.run(&["skills", "unpublish", "acme.says@7.0.0", "--server", &url]).with(2);
+    let missing = shell.run(&["skills", "unpublish", "acme.says@7.0.0", "--server", &url]).with(1);
     assert!(missing.stderr.contains("was not published by this tenant"), "{}", missing.stderr);
+}
+
+#[test]
+fn what_looks_like_a_secret_is_not_sent_to_a_server() {
+    let place = Command::new();
+    let data = place.folder().join("data");
+    let server = TestServer::start_on(&data, &KEYS);
+    let (acme, acme_key) = key(&place, &server, "acme", "discover,execute,blobs,publish");
+    let url = format!("http://{}", server.address);
+    let shell = Command::new().set("WARDIAN_API_KEY", acme_key);
+    let folder = skill(&place, "one", "1.0.0", "one");
+    fs::write(folder.join("prod.env"), "TOKEN=1").unwrap();
+    fs::write(
+        folder.join("notes.txt"),
+        "aws_secret_access_key = hunter2hunter2hunter2hunter2hunter2hunter2",
+    )
+    .unwrap();
+    let publish = ["skills", "publish", folder.to_str().unwrap(), "--server", &url];
+    let refused = shell.run(&publish).with(1).stderr;
+    let wanted = ["nothing was published", "`prod.env` has the name", "`notes.txt` has"];
+    assert!(contained(&refused, wanted).is_empty(), "{refused}");
+    assert!(!refused.contains("hunter2"), "{refused}");
+    assert_eq!(said(&acme, "1.0.0"), None);
+    let listed = acme.get("/v1/blobs").json();
+    assert_eq!(listed["blobs"], json!([]), "nothing was sent: {listed}");
+    let allow = ["--allow", "prod.env", "--allow", "notes.txt"];
+    shell.run(&[&publish[..], &allow].concat()).with(0);
+    assert_eq!(said(&acme, "1.0.0"), Some(json!("one")));
 }
 
 /// The document of a skill that is nothing but instructions.

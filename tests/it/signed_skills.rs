@@ -172,7 +172,8 @@ fn what_should_not_be_published_is_refused_by_its_name() {
     user.place.file("acme.broken/skill.toml", "name = 1");
     user.publish("acme.broken", "packages", &[]).with(1);
     for (target, expected) in [
-        ("s3://bucket/x", "object stores"),
+        ("gs://bucket/x", "is no place to publish to"),
+        ("s3://Bucket/x", "names no place in an object store"),
         ("https://a.example/x", "is no place to publish to"),
         ("oci://h", "oci://"),
     ] {
@@ -717,11 +718,68 @@ impl OciRegistry {
         });
         let tag = format!("{}.sig", digest.replace(':', "-"));
         self.put_manifest(repository, &tag, manifest.to_string().as_bytes());
-        let prefix = "3059301306072a8648ce3d020106082a8648ce3d030107034200";
-        let der =
-            [&HEXLOWER.decode(prefix.as_bytes()).unwrap()[..], pair.public_key().as_ref()].concat();
-        format!("-----BEGIN PUBLIC KEY-----\n{}\n-----END PUBLIC KEY-----\n", BASE64.encode(&der))
+        public_pem(&pair)
     }
+
+    /// Signs an artifact as versions of cosign from 3 on do, without a transparency log. Returns the public key.
+    fn cosign_bundle(&self, repository: &str, digest: &str, predicate: &str) -> String {
+        let (random, kind) = (SystemRandom::new(), &ECDSA_P256_SHA256_ASN1_SIGNING);
+        let der = EcdsaKeyPair::generate_pkcs8(kind, &random).unwrap();
+        let pair = EcdsaKeyPair::from_pkcs8(kind, der.as_ref(), &random).unwrap();
+        let statement = json!({
+            "_type": "https://in-toto.io/Statement/v1",
+            "subject": [{"digest": {"sha256": digest.strip_prefix("sha256:").unwrap()}, "annotations": {}}],
+            "predicateType": predicate,
+            "predicate": {},
+        });
+        let (statement, payload) = (statement.to_string(), "application/vnd.in-toto+json");
+        let covered = format!("DSSEv1 28 {payload} {} {statement}", statement.len());
+        let signature = pair.sign(&random, covered.as_bytes()).unwrap();
+        let bundle = "application/vnd.dev.sigstore.bundle.v0.3+json";
+        let text = json!({
+            "mediaType": bundle,
+            "verificationMaterial": {"publicKey": {"hint": "x"}, "tlogEntries": []},
+            "dsseEnvelope": {
+                "payload": BASE64.encode(statement.as_bytes()),
+                "payloadType": payload,
+                "signatures": [{"sig": BASE64.encode(signature.as_ref())}],
+            },
+        });
+        let mut layer = self.blob(repository, text.to_string().as_bytes());
+        layer["mediaType"] = json!(bundle);
+        let mut config = self.blob(repository, b"{}");
+        config["mediaType"] = json!("application/vnd.oci.empty.v1+json");
+        let kind = "application/vnd.oci.image.manifest.v1+json";
+        let manifest = json!({
+            "schemaVersion": 2, "mediaType": kind, "artifactType": bundle, "config": config, "layers": [layer],
+        });
+        let manifest = manifest.to_string();
+        let own = format!("sha256:{}", HEXLOWER.encode(&Sha256::digest(manifest.as_bytes())));
+        self.put_manifest(repository, &own, manifest.as_bytes());
+        // Neither registry of the tests lists what refers to an artifact, so clients keep the list.
+        let tag = digest.replace(':', "-");
+        let list = "application/vnd.oci.image.index.v1+json";
+        let (status, known) =
+            self.send("GET", &format!("/v2/{repository}/manifests/{tag}"), list, b"");
+        let mut index: Value = match status {
+            200 => serde_json::from_slice(&known).unwrap(),
+            _ => json!({"schemaVersion": 2, "mediaType": list, "manifests": []}),
+        };
+        index["manifests"].as_array_mut().unwrap().push(json!({
+            "mediaType": kind, "digest": own, "size": manifest.len(), "artifactType": bundle,
+        }));
+        let path = format!("/v2/{repository}/manifests/{tag}");
+        assert_eq!(self.send("PUT", &path, list, index.to_string().as_bytes()).0, 201);
+        public_pem(&pair)
+    }
+}
+
+/// The public key of a pair, as cosign writes it.
+fn public_pem(pair: &EcdsaKeyPair) -> String {
+    let prefix = "3059301306072a8648ce3d020106082a8648ce3d030107034200";
+    let prefix = HEXLOWER.decode(prefix.as_bytes()).unwrap();
+    let der = BASE64.encode(&[&prefix[..], pair.public_key().as_ref()].concat());
+    format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n")
 }
 
 /// Publishes, installs and attacks in a registry.
@@ -729,6 +787,7 @@ fn in_registry(registry: &OciRegistry) {
     let user = User::new();
     published_once(registry, &user);
     installed_if_signed(registry, &user);
+    bundles_of_cosign_are_read(registry, &user);
     moved_tags_are_noticed(registry, &user);
     versions_stay_whatever_the_tag(registry, &user);
 }
@@ -788,6 +847,29 @@ fn installed_if_signed(registry: &OciRegistry, user: &User) {
     let verified = user.trusting(&trusting, &["skills", "verify", "--json"]).with(0).json();
     assert_eq!(verified["skills"][0]["form"], "cosign", "{verified}");
     assert_eq!(user.served(&keys).0, [""; 0], "the key of cosign is trusted no more");
+}
+
+/// Newer versions of cosign write bundles. A statement of another kind says something else of the artifact.
+fn bundles_of_cosign_are_read(registry: &OciRegistry, user: &User) {
+    let (at, private) = (registry.at("acme/bundled"), "--allow-private");
+    user.skill("b1/acme.bundled", "1.0.0", "x");
+    let done = user.publish("b1/acme.bundled", &at, &[private, "--json"]).with(0).json();
+    let digest = done["place"].as_str().unwrap().split_once('@').unwrap().1.to_owned();
+    let built = registry.cosign_bundle("acme/bundled", &digest, "https://slsa.dev/provenance/v1");
+    user.place.file("built.pub", &built);
+    let source = format!("{at}:1.0.0");
+    let add = ["skills", "add", &source, private, "--dir", "bundled", "--yes", "--json"];
+    let refused = user.trusting("acme.*=built.pub", &add).with(1).stderr;
+    assert!(refused.contains("is not of its format"), "{refused}");
+    let signed =
+        registry.cosign_bundle("acme/bundled", &digest, "https://sigstore.dev/cosign/sign/v1");
+    user.place.file("signed.pub", &signed);
+    let added = user.trusting("acme.*=signed.pub", &add).with(0).json();
+    assert!(added["skills"][0]["signer"].as_str().unwrap().starts_with("ecdsa-p256:"), "{added}");
+    let settings = ["--set", "skills.trusted_keys=acme.*=signed.pub", "--skills", "bundled"];
+    let verify = ["--set", "skills.bundled=false", "skills", "verify", "--json"];
+    let verified = user.run(&[&settings[..], &verify].concat()).with(0).json();
+    assert_eq!(verified["skills"][0]["form"], "cosign", "{verified}");
 }
 
 fn moved_tags_are_noticed(registry: &OciRegistry, user: &User) {

@@ -29,6 +29,8 @@ enum Manner {
     RefusingWithout,
     /// It solves the task, and gives no grades.
     Ungrading,
+    /// Its calls have arguments that are not JSON.
+    Malformed,
 }
 
 #[derive(Debug)]
@@ -116,7 +118,7 @@ fn spoken(body: &Value, manner: Manner) -> (String, Vec<(&'static str, Value)>) 
                 .collect();
         return (format!("```json\n{}\n```", json!({"grades": grades})), Vec::new());
     }
-    if manner == Manner::Endless {
+    if matches!(manner, Manner::Endless | Manner::Malformed) {
         return (String::new(), vec![("run_code", json!({"code": "1"}))]);
     }
     let turn = body["messages"].as_array().unwrap().iter().filter(|m| m["role"] == "assistant");
@@ -163,8 +165,12 @@ fn answer(path: &str, body: &Value, manner: Manner) -> Value {
             "stop_reason": "end_turn", "usage": {"input_tokens": 30, "output_tokens": 12}});
     }
     let calls = ids.zip(calls).map(|(id, (name, arguments))| {
+        let arguments = match manner {
+            Manner::Malformed => "{\"code\": 1+".to_owned(),
+            _ => arguments.to_string(),
+        };
         json!({"id": id, "type": "function",
-            "function": {"name": name, "arguments": arguments.to_string()}})
+            "function": {"name": name, "arguments": arguments}})
     });
     let calls: Vec<Value> = calls.collect();
     let mut message = json!({"role": "assistant", "content": text});
@@ -315,6 +321,60 @@ fn a_refusal_is_told_without_the_key() {
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     assert!(!format!("{ended:?}").contains(KEY), "{ended:?}");
     assert_eq!((model.count(), ended.stdout.as_str()), (1, ""), "{ended:?}");
+}
+
+#[test]
+fn arguments_that_are_not_json_are_kept_as_they_were_written() {
+    let (place, model) = (place(), StandIn::start(Manner::Malformed));
+    let more = ["--case", "2", "--max-turns", "1", "--out", "results"];
+    place.run(&ask(&model.url, &more)).with(0);
+    let path = place.folder().join("results/eval-2/with_skill/run-1/transcript.json");
+    let transcript: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let call = &transcript["steps"][0]["calls"][0];
+    assert_eq!(call["arguments"], "{\"code\": 1+", "{transcript:#}");
+    let result = call["result"].as_str().unwrap();
+    assert!(result.starts_with("the arguments are not JSON: "), "{result}");
+}
+
+#[test]
+fn an_answer_may_have_no_more_tokens_than_its_run_has_left() {
+    let (place, model) = (place(), StandIn::start(Manner::Endless));
+    let limits = |model: &StandIn| {
+        let asked = model.asked.lock().unwrap();
+        let of_run = asked.iter().filter(|one| one.body.get("tools").is_some());
+        let limits = of_run.map(|one| one.body["max_completion_tokens"].as_u64().unwrap());
+        limits.collect::<Vec<_>>()
+    };
+    place.run(&ask(&model.url, &["--case", "2", "--max-turns", "1"])).with(0);
+    assert_eq!(limits(&model), [8192_u64; 2]);
+    let model = StandIn::start(Manner::Endless);
+    place
+        .run(&ask(&model.url, &["--case", "2", "--max-turns", "2", "--max-tokens", "5000"]))
+        .with(0);
+    let [first, second, ..] = limits(&model)[..] else { panic!("no two questions") };
+    assert!(first < 5000 && second < 5000 - 2 * 42, "{first} {second}");
+    let model = StandIn::start(Manner::Endless);
+    let ended = place.run(&ask(&model.url, &["--case", "2", "--max-tokens", "20"])).with(0);
+    assert_eq!(limits(&model), [0_u64; 0], "{}", ended.stderr);
+    assert!(ended.stderr.contains("0 of its 20 tokens"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_regular_expression_that_is_none_is_named_before_anybody_is_called() {
+    let (place, model) = (place(), StandIn::start(Manner::Able));
+    let cases = json!({"evals": [
+        {"id": "good", "prompt": "x", "assertions": [{"type": "regex", "value": "(?i)^a{2,}(?=b)"}]},
+        {"id": "broken", "prompt": "x", "assertions": [{"type": "regex", "value": "out(.*"}]},
+    ]});
+    place.file("shout/evals/evals.json", cases.to_string());
+    let wanted =
+        ["shout/evals/evals.json: case broken: `out(.*` is not a regular expression: missing )"];
+    let listed = place.run(&["skills", "eval", "shout", "--list"]).with(2);
+    assert!(contained(&listed.stderr, wanted).is_empty(), "{}", listed.stderr);
+    let run = place.run(&ask(&model.url, &[])).with(2);
+    assert!(contained(&run.stderr, wanted).is_empty(), "{}", run.stderr);
+    assert_eq!(model.count(), 0);
+    place.run(&["skills", "eval", "shout", "--list", "--case", "good"]).with(0);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::reader::PREFIX;
 use wardian_stores::secrets::{self, EnvironmentSecrets};
+use wardian_vocabulary::secret_text::SecretText;
 use wardian_vocabulary::units::ByteCount;
 
 /// The variable by which systemd names the folder of credentials.
@@ -131,6 +132,14 @@ pub fn named_variable(name: &str) -> Option<String> {
     // Such a name is not that of a variable, and asking for it is an error of the caller.
     let is_name = !name.is_empty() && !name.contains(['=', '\0']);
     is_name.then(|| std::env::var(name).ok()).flatten()
+}
+
+/// Those of some variables that are set, such as those of other clients of a service. Their texts may be secrets.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
+pub fn secret_variables(names: &[&'static str]) -> Vec<(&'static str, SecretText)> {
+    let read = |name: &&'static str| Some((*name, std::env::var(name).ok()?.into()));
+    names.iter().filter_map(read).collect()
 }
 
 /// The interpreter next to a program that a package client has put into a virtual environment. Its

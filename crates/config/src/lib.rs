@@ -22,7 +22,9 @@ mod written;
 
 pub use crate::ceiling::GatewayMemory;
 pub use crate::effective::SettingOrigin;
-pub use crate::environment::{SOURCE_DATE_EPOCH, named_variable, source_date_epoch};
+pub use crate::environment::{
+    SOURCE_DATE_EPOCH, named_variable, secret_variables, source_date_epoch,
+};
 pub use crate::environment::{Surroundings, command_line};
 pub use crate::error::ConfigError;
 pub use crate::load::Flags;

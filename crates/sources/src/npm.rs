@@ -8,7 +8,8 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 
 use crate::error::{SourceError, shown};
-use crate::web::{Redirects, Web, WebRequest};
+use crate::network::{Redirects, WebRequest};
+use crate::web::Web;
 use crate::web_url::{UrlCredentials, WebUrl};
 
 /// Largest document about a package. The largest of the public registry have some 10 MB in the short form.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::error::{SourceError, shown};
+use crate::store::place::{self, StorePlace};
 use crate::web_url::{UrlCredentials, WebUrl};
 
 /// Endings of names of archives.
@@ -33,6 +34,13 @@ pub enum SourceKind {
         registry: WebUrl,
         /// The repository in it.
         repository: String,
+    },
+    /// Packages in an object store, or an archive in it.
+    Store {
+        /// The bucket.
+        bucket: String,
+        /// The beginning of the keys of packages, or the key of an archive. Without slashes at its ends.
+        key: String,
     },
     /// An archive on this machine.
     File(PathBuf),
@@ -72,6 +80,11 @@ impl SkillSource {
         if let Some(rest) = text.strip_prefix("oci://") {
             return oci(rest);
         }
+        if let Some(rest) = text.strip_prefix("s3://") {
+            let StorePlace { bucket, key } = place::parse(rest)?;
+            let (bucket, key) = (bucket.to_owned(), key.to_owned());
+            return Ok(of_kind(SourceKind::Store { bucket, key }));
+        }
         if let Some(rest) = text.strip_prefix("github:") {
             return hosted("github.com", rest);
         }
@@ -108,6 +121,8 @@ impl SkillSource {
                 let scheme = if registry.is_encrypted { "oci://" } else { "oci://http:" };
                 format!("{scheme}{}/{repository}", registry.authority)
             }
+            SourceKind::Store { bucket, key } if key.is_empty() => format!("s3://{bucket}"),
+            SourceKind::Store { bucket, key } => format!("s3://{bucket}/{key}"),
             SourceKind::File(path) | SourceKind::Folder(path) => path.display().to_string(),
         }
     }
@@ -118,13 +133,17 @@ impl SkillSource {
         matches!(&self.kind, SourceKind::Archive(url) if url.has_secret_query())
     }
 
-    /// The place that requests go to; `None` for files of this machine and packages of npm.
+    /// The place that requests go to, and that may get the user's token; `None` for files of this machine, packages of npm,
+    /// and object stores, which have credentials of another kind.
     #[must_use]
     pub const fn url(&self) -> Option<&WebUrl> {
         match &self.kind {
             SourceKind::Git(url) | SourceKind::Archive(url) => Some(url),
             SourceKind::Oci { registry, .. } => Some(registry),
-            SourceKind::Npm { .. } | SourceKind::File(_) | SourceKind::Folder(_) => None,
+            SourceKind::Npm { .. }
+            | SourceKind::Store { .. }
+            | SourceKind::File(_)
+            | SourceKind::Folder(_) => None,
         }
     }
 
@@ -187,7 +206,8 @@ fn is_path(text: &str) -> bool {
         || !text.contains('/')
 }
 
-fn is_archive(text: &str) -> bool {
+/// True for the name of an archive.
+pub(crate) fn is_archive(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     ARCHIVES.iter().any(|ending| text.ends_with(ending))
 }
@@ -211,8 +231,8 @@ fn hosted(host: &str, text: &str) -> Result<SkillSource, SourceError> {
     };
     if !is_name(owner) || !is_name(repository) {
         return Err(SourceError::NotASource(format!(
-            "`{}` names no source: write `owner/repo[/path][@ref]`, a URL (`https://…`), `npm:NAME`, `oci://…`, or a \
-             path that begins with `./` or `/`",
+            "`{}` names no source: write `owner/repo[/path][@ref]`, a URL (`https://…`), `npm:NAME`, `oci://…`, `s3://…`, \
+             or a path that begins with `./` or `/`",
             shown(text)
         )));
     }
@@ -380,6 +400,8 @@ mod tests {
             ("npm:skills", ("npm:skills".into(), None, "")),
             ("npm:@acme/skills@^1.2", ("npm:@acme/skills".into(), at("^1.2"), "")),
             ("oci://ghcr.io/acme/pdf:1.0", ("oci://ghcr.io/acme/pdf".into(), at("1.0"), "")),
+            ("s3://skills/team/", ("s3://skills/team".into(), None, "")),
+            ("s3://skills", ("s3://skills".into(), None, "")),
             ("./x/y", ("./x/y".into(), None, "")),
             ("dist/x.zip", ("dist/x.zip".into(), None, "")),
             ("skills", ("skills".into(), None, "")),
@@ -414,6 +436,8 @@ mod tests {
             "a\u{7}/b",
             "file:///etc/passwd",
             "oci://h/x:../y",
+            "s3://id:secret@skills/x",
+            "s3://skills/../x",
         ] {
             let wrong = SkillSource::parse(text).unwrap_err().to_string();
             assert!(!wrong.contains("secret") && !wrong.contains('\u{7}'), "{wrong}");

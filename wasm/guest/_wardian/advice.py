@@ -27,6 +27,7 @@ from _wardian import (
     popen,
     processes,
     programs,
+    remarks,
     signals,
     threads,
 )
@@ -172,6 +173,8 @@ def _input(prompt: object = "", /) -> str:
     with contextlib.suppress(Exception):  # as CPython does
         sys.stdout.flush()
     if sys.stdin is sys.__stdin__:
+        if remarks.of_script():
+            raise EOFError(f"input(): nobody types here; {remarks.NO_STDIN}")
         raise EOFError(
             "input(): nobody types here; pass the value in `args` and read it in `main(args)`"
         )

@@ -536,6 +536,18 @@ def _opening(function: Any, is_low: bool) -> Any:
     return opening
 
 
+def without_input(advice: str) -> None:
+    """Lets `input` of this child say what to do, because it has nothing to read."""
+    builtins.input = functools.partial(_input_without, advice)
+
+
+def _input_without(advice: str, prompt: object = "", /) -> str:
+    try:
+        return _input(prompt)
+    except EOFError:
+        raise EOFError(f"input(): nobody types here; {advice}") from None
+
+
 def _input(prompt: object = "", /) -> str:
     """Replaces `input` in a child, which has the standard input that its parent gives it."""
     if sys.stdin is None or sys.stdout is None:

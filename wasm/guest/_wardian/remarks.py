@@ -24,6 +24,9 @@ _LENGTH = (
     "a length has 32 bits here: for a range use `(r.stop - r.start) // r.step`, which is its length"
 )
 _NO_INPUT = "standard input is empty here: pass the data in `args`, or as a blob in `input_blobs`"
+NO_STDIN = "the text for it is `stdin` of the call, on the command line `--stdin`"
+"""What a script does without that reads its standard input."""
+
 _NO_DATA = (
     "example data that are fetched are not there: use load_iris, load_digits, load_wine, "
     "load_diabetes, load_breast_cancer or make_* of sklearn.datasets, or pass a file as a blob"
@@ -57,7 +60,7 @@ def of(exception: BaseException) -> str | None:
     if kind == "OverflowError" and "C ssize_t" in str(exception) and _uses(frames, "len"):
         return _LENGTH
     if kind in _INPUT_ERRORS and _has_read_nothing(exception, frames):
-        return _NO_INPUT
+        return f"standard input is empty here: {NO_STDIN}" if of_script() else _NO_INPUT
     if kind == "CalledProcessError" and getattr(exception, "returncode", None) == 127:
         return foreign.advice_in(getattr(exception, "cmd", ""))
     if any(_fetches_data(frame) for frame in frames) and _is_missing(exception):
@@ -67,6 +70,12 @@ def of(exception: BaseException) -> str | None:
     if any(_lacks_room(error) for error in _chain(exception)):
         return _full_workspace()
     return None
+
+
+def of_script() -> bool:
+    """True if the program is a script of a skill, which a call gives a standard input."""
+    skill = door.job.get("program", {}).get("skill")
+    return bool(skill and skill.get("script"))
 
 
 def _last_frames(exception: BaseException) -> list[FrameType]:

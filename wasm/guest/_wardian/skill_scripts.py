@@ -20,7 +20,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
 
-from _wardian import child, descriptors, importer, places
+from _wardian import child, child_state, descriptors, importer, places, remarks
 
 _modules = sys.modules
 _environment = os.environ
@@ -152,6 +152,8 @@ def cell(
 
     def prepare() -> None:
         sys.path.insert(_before_packages(), root)
+        if stdin is None:
+            child_state.without_input(remarks.NO_STDIN)
         _modules["__main__"].__dict__.update(_spec_of(file, path))
 
     status = child.run_python(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from typing import Any
 
 from _wardian import descriptors
@@ -112,6 +113,16 @@ class Scripts(Sandbox):
     def test_stdin_is_the_text_of_the_call(self):
         self.assertEqual(self.prints("scripts/lines.py", stdin="abc\ndéf"), "cba\nféd\n")
         self.assertEqual(self.prints("scripts/asks.py", stdin="Ada\n"), "name? got Ada\n")
+
+    def test_a_script_that_asks_without_stdin_says_where_the_text_goes(self):
+        self.addCleanup(setattr, sys, "stdin", sys.stdin)
+        sys.stdin = sys.__stdin__
+        end, report = self.call("scripts/asks.py")
+        self.assertEqual((end, report["type"]), ("raised", "EOFError"))
+        self.assertIn("`stdin` of the call, on the command line `--stdin`", report["message"])
+        self.assertNotIn("main(args)", report["message"])
+        # With a text that is not enough it is as on a machine.
+        self.assertEqual(self.call("scripts/asks.py", stdin="")[1]["message"], "EOF when reading a line")
 
     def test_the_environment_is_that_of_the_call(self):
         self.assertEqual(self.prints("scripts/env.py", env={"MODE": "fast"}), "fast\n")

@@ -7,7 +7,8 @@ use gix_packetline::PacketLineRef;
 use gix_packetline::blocking_io::StreamingPeekableIter;
 
 use crate::error::{SourceError, shown};
-use crate::web::{Web, WebRequest, WebResponse};
+use crate::network::WebRequest;
+use crate::web::{Web, WebResponse};
 use crate::web_url::WebUrl;
 
 /// Most lines of an answer that are kept: references and capabilities.

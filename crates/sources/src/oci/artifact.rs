@@ -13,6 +13,8 @@ pub(super) const MAX_LAYERS: usize = 64;
 
 pub(super) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+/// The kind of a configuration that has nothing.
+pub(super) const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// The name of a layer's file.
 pub(super) const TITLE: &str = "org.opencontainers.image.title";
 

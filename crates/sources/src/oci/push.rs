@@ -9,7 +9,7 @@
 use serde_json::{Value, json};
 
 use crate::error::{SourceError, shown};
-use crate::oci::artifact::{INDEX, MANIFEST, OciDescriptor, OciPlace, TITLE};
+use crate::oci::artifact::{EMPTY, INDEX, MANIFEST, OciDescriptor, OciPlace, TITLE};
 use crate::oci::referrers::{ENVELOPE, fallback_tag, referrers};
 use crate::oci::session::{RegistryAccess, RegistryRequest, RegistrySession};
 use crate::package::skill_package::{Publication, SkillPackage, taken};
@@ -20,8 +20,7 @@ use wardian_formats::provenance::skill_signature::{
 };
 use wardian_vocabulary::ids::{Digest, SkillVersion};
 
-/// The kind of a configuration that has nothing, and its content.
-const EMPTY: &str = "application/vnd.oci.empty.v1+json";
+/// The content of a configuration that has nothing.
 const NOTHING: &[u8] = b"{}";
 
 /// Publishes a package under the tag of its version, and under a further one.

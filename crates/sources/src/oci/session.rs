@@ -3,10 +3,11 @@
 use serde::Deserialize;
 
 use crate::error::{SourceError, shown};
+use crate::network::{Redirects, WebRequest};
 use crate::oci::artifact::{
     INDEX, MANIFEST, MAX_LAYER, MAX_MANIFEST, OciDescriptor, OciManifest, digest_in,
 };
-use crate::web::{Redirects, Web, WebRequest, WebResponse};
+use crate::web::{Web, WebResponse};
 use crate::web_url::{UrlCredentials, WebUrl};
 use wardian_vocabulary::ids::Digest;
 

@@ -4,12 +4,12 @@
 //! noted, and does not end the command.
 
 use crate::error::SourceError;
-use crate::oci::artifact::{OciDescriptor, digest_in};
+use crate::oci::artifact::{EMPTY, OciDescriptor, digest_in};
 use crate::oci::referrers::{ENVELOPE, fallback_tag, referrers};
 use crate::oci::session::{FetchedManifest, RegistrySession};
 use crate::package::skill_package::{MAX_READ_BYTES, MAX_READ_SIGNATURES, keep_envelope};
 use wardian_formats::provenance::skill_signature::{
-    CosignSignature, MAX_SIGNATURES_SIZE, SkillSignatures,
+    CosignSignature, MAX_SIGNATURES_SIZE, SIGSTORE_BUNDLE, SkillSignatures,
 };
 
 /// Largest manifest that is kept with a signature of cosign.
@@ -31,8 +31,12 @@ pub(super) fn signatures_of(
     notes: &mut Vec<String>,
 ) -> SkillSignatures {
     let mut signatures = SkillSignatures::default();
-    if let Err(fault) = add_envelopes(session, found, &mut signatures, notes) {
-        notes.push(format!("the signatures cannot be read: {fault}"));
+    match referrers(session, &found.digest) {
+        Ok(all) => {
+            add_envelopes(session, found, &all, &mut signatures, notes);
+            add_bundles(session, found, &all, &mut signatures, notes);
+        }
+        Err(fault) => notes.push(format!("the signatures cannot be read: {fault}")),
     }
     if let Err(fault) = add_cosign(session, found, &mut signatures, notes) {
         notes.push(format!("the signatures of cosign cannot be read: {fault}"));
@@ -43,15 +47,15 @@ pub(super) fn signatures_of(
 fn add_envelopes(
     session: &mut RegistrySession<'_>,
     found: &FetchedManifest,
+    all: &[OciDescriptor],
     signatures: &mut SkillSignatures,
     notes: &mut Vec<String>,
-) -> Result<(), SourceError> {
+) {
     // An envelope is about one package.
-    let [layer] = found.manifest.layers.as_slice() else { return Ok(()) };
-    let Some(package) = digest_in(&layer.digest) else { return Ok(()) };
+    let [layer] = found.manifest.layers.as_slice() else { return };
+    let Some(package) = digest_in(&layer.digest) else { return };
     let is_envelope =
         |one: &&OciDescriptor| one.artifact_type.as_deref().is_none_or(|kind| kind == ENVELOPE);
-    let all = referrers(session, &found.digest)?;
     let all: Vec<&OciDescriptor> = all.iter().filter(is_envelope).collect();
     let mut room = MAX_READ_BYTES;
     for (count, referrer) in all.iter().enumerate() {
@@ -61,7 +65,7 @@ fn add_envelopes(
             break;
         }
         // One that is damaged hides no other.
-        match envelope_of(session, referrer) {
+        match layer_of(session, referrer, &|kind| kind == ENVELOPE) {
             Ok(Some(text)) => {
                 room = room.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
                 keep_envelope(&text, package, signatures, notes);
@@ -70,19 +74,54 @@ fn add_envelopes(
             Err(fault) => notes.push(format!("a signature was left out: {fault}")),
         }
     }
-    Ok(())
 }
 
-/// The text of the envelope that a referrer has; `None` if it has none.
-fn envelope_of(
+/// Adds the signatures of keys in bundles of Sigstore, as newer versions of cosign write them.
+fn add_bundles(
+    session: &mut RegistrySession<'_>,
+    found: &FetchedManifest,
+    all: &[OciDescriptor],
+    signatures: &mut SkillSignatures,
+    notes: &mut Vec<String>,
+) {
+    if found.bytes.len() > MAX_KEPT_MANIFEST {
+        return;
+    }
+    // Some versions of cosign list a bundle by the kind of its configuration.
+    let may_be_bundle = |one: &&OciDescriptor| {
+        let kind = one.artifact_type.as_deref().unwrap_or(EMPTY);
+        kind.starts_with(SIGSTORE_BUNDLE) || kind == EMPTY
+    };
+    for referrer in all.iter().filter(may_be_bundle).take(MAX_READ_SIGNATURES) {
+        match layer_of(session, referrer, &|kind| kind.starts_with(SIGSTORE_BUNDLE)) {
+            Ok(Some(text)) => match CosignSignature::of_bundle(&found.bytes, &text) {
+                Some(signature) => {
+                    if !signatures.gather_cosign(signature) {
+                        let note = "a signature of cosign was left out: there are too many";
+                        notes.push(note.to_owned());
+                    }
+                }
+                None => notes.push(
+                    "a bundle of Sigstore was left out: it has no signature of a key".to_owned(),
+                ),
+            },
+            Ok(None) => {}
+            Err(fault) => notes.push(format!("a signature of cosign was left out: {fault}")),
+        }
+    }
+}
+
+/// The text of the layer of a kind that a referrer has; `None` if it has none.
+fn layer_of(
     session: &mut RegistrySession<'_>,
     referrer: &OciDescriptor,
+    is_kind: &dyn Fn(&str) -> bool,
 ) -> Result<Option<Vec<u8>>, SourceError> {
     if digest_in(&referrer.digest).is_none() {
         return Err(SourceError::damaged("a referrer", "its digest is not one of SHA-256"));
     }
     let Some(signed) = session.find_manifest(&referrer.digest)? else { return Ok(None) };
-    let layer = signed.manifest.layers.iter().find(|one| one.media_type == ENVELOPE);
+    let layer = signed.manifest.layers.iter().find(|one| is_kind(&one.media_type));
     layer.map(|layer| session.layer(layer, MAX_SIGNATURES_SIZE.as_u64())).transpose()
 }
 

@@ -6,6 +6,7 @@
 //! INVARIANT(same-bytes): equal files have one package. INVARIANT(immutable-packages): what was published under a name and
 //! a version is never replaced by other bytes.
 
+pub(crate) mod layout;
 mod publish;
 pub(crate) mod shelf;
 pub(crate) mod skill_package;

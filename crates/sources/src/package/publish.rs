@@ -6,9 +6,11 @@ use crate::oci::push;
 use crate::package::shelf;
 use crate::package::skill_package::{Publication, SkillPackage};
 use crate::source::{SkillSource, SourceKind};
+use crate::store::place::StorePlace;
+use crate::store::shelf as store_shelf;
 use crate::web::Web;
 
-/// Publishes a package in a registry or a folder. The target has the form of a source.
+/// Publishes a package in a registry, an object store or a folder. The target has the form of a source.
 ///
 /// # Errors
 ///
@@ -25,11 +27,15 @@ pub fn publish(
             let place = OciPlace { registry, repository, credentials: credentials.as_ref() };
             push::publish(web, &place, target.reference.as_deref(), package)
         }
+        SourceKind::Store { bucket, key } => {
+            store_shelf::publish(web, &StorePlace { bucket, key }, package)
+        }
         SourceKind::Git(_)
         | SourceKind::Npm { .. }
         | SourceKind::Archive(_)
         | SourceKind::File(_) => Err(SourceError::NotASource(format!(
-            "`{target}` is no place to publish to: name a registry (`oci://HOST/NAME`) or a folder (`./packages`)"
+            "`{target}` is no place to publish to: name a registry (`oci://HOST/NAME`), an object \
+             store (`s3://BUCKET/PREFIX`) or a folder (`./packages`)"
         ))),
     }
 }

@@ -13,6 +13,10 @@ use std::path::Path;
 use crate::archive;
 use crate::error::SourceError;
 use crate::folder::read_file;
+use crate::package::layout::{
+    MAX_PACKAGE, add_package, chosen, find_version, is_signature, package_name, signature_name,
+    version_of,
+};
 use crate::package::skill_package::{
     MAX_READ_BYTES, MAX_READ_SIGNATURES, PackagedSkill, Publication, SkillPackage, keep_envelope,
     taken,
@@ -22,24 +26,12 @@ use wardian_formats::provenance::skill_signature::{MAX_SIGNATURES_SIZE, SkillSig
 use wardian_formats::skill::{DOCUMENT_FILE, MANIFEST_FILE};
 use wardian_vocabulary::ids::{Digest, SkillName, SkillVersion};
 
-/// The end of the name of a package.
-const PACKAGE: &str = ".tar";
-
-/// The end of the name of a signature.
-const SIGNATURE: &str = ".dsse.json";
-
-/// Digits of the id of a key in the name of its signature.
-const KEY_DIGITS: usize = 16;
-
-/// Largest package.
-const MAX_PACKAGE: u64 = 256 << 20;
-
 /// Publishes a package in a folder.
 pub(crate) fn publish(folder: &Path, package: &SkillPackage) -> Result<Publication, SourceError> {
     let claim = &package.claim;
     let shelf = folder.join(claim.name.as_str());
     fs::create_dir_all(&shelf).map_err(|cause| named(&shelf, cause))?;
-    let place = shelf.join(format!("{}{PACKAGE}", claim.version));
+    let place = shelf.join(package_name(&claim.version));
     let is_new = put(&place, &package.bytes)?;
     if !is_new && read_file(&place, MAX_PACKAGE)? != package.bytes {
         return Err(taken(claim));
@@ -47,8 +39,7 @@ pub(crate) fn publish(folder: &Path, package: &SkillPackage) -> Result<Publicati
     let mut is_signature_new = false;
     if let Some(envelope) = &package.envelope {
         let text = envelope.text().map_err(|fault| SourceError::NotASource(fault.to_string()))?;
-        let key: String = envelope.key_id().chars().take(KEY_DIGITS).collect();
-        let beside = shelf.join(format!("{}.{key}{SIGNATURE}", claim.version));
+        let beside = shelf.join(signature_name(&claim.version, envelope.key_id()));
         is_signature_new = put(&beside, text.as_bytes())?;
         if !is_signature_new && read_file(&beside, MAX_SIGNATURES_SIZE.as_u64())? != text.as_bytes()
         {
@@ -99,14 +90,7 @@ pub(crate) fn fetch(
     if name_of(folder).is_some() {
         let versions = versions_in(folder)?;
         if !versions.is_empty() {
-            let wanted = pinned.and_then(|revision| revision.split(' ').next());
-            let version = chosen(&versions, wanted);
-            let version = version.ok_or_else(|| {
-                let version = crate::error::shown(wanted.unwrap_or_default());
-                SourceError::NotASource(format!(
-                    "the folder has no package of the version {version}"
-                ))
-            })?;
+            let version = find_version(&versions, pinned)?;
             return Ok(Some(vec![unpack(folder, version, "", tree, notes)?]));
         }
     }
@@ -159,8 +143,7 @@ fn signatures_beside(
     notes: &mut Vec<String>,
 ) -> Result<SkillSignatures, SourceError> {
     let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let version = name.strip_suffix(PACKAGE).and_then(|text| SkillVersion::parse(text).ok());
-    match (version, place.parent()) {
+    match (version_of(name), place.parent()) {
         (Some(version), Some(folder)) => signatures_of(folder, &version, package, notes),
         _ => Ok(SkillSignatures::default()),
     }
@@ -173,7 +156,7 @@ fn unpack(
     tree: &mut Tree,
     notes: &mut Vec<String>,
 ) -> Result<PackagedSkill, SourceError> {
-    let bytes = read_file(&folder.join(format!("{version}{PACKAGE}")), MAX_PACKAGE)?;
+    let bytes = read_file(&folder.join(package_name(version)), MAX_PACKAGE)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_PACKAGE {
         return Err(SourceError::TooLarge(format!(
             "a package of more than {} MiB",
@@ -181,17 +164,7 @@ fn unpack(
         )));
     }
     let digest = Digest::of(&bytes);
-    let mut own = Tree::default();
-    archive::unpack(&bytes, &mut own)?;
-    // A skill below it would be one without signatures, and of any name.
-    if !own.files().any(|(path, _)| [DOCUMENT_FILE, MANIFEST_FILE].contains(&path)) {
-        return Err(SourceError::damaged("the package", "it has no skill at its root"));
-    }
-    for (path, content) in own.files() {
-        let path = if below.is_empty() { path.to_owned() } else { format!("{below}/{path}") };
-        tree.add(&path, content.to_vec())?;
-    }
-    notes.extend(own.notes());
+    add_package(&bytes, below, tree, notes)?;
     let signatures = signatures_of(folder, version, digest, notes)?;
     let revision = format!("{version} sha256:{digest}");
     let promised = name_of(folder).map(|name| (name, version.clone()));
@@ -206,13 +179,8 @@ fn signatures_of(
 ) -> Result<SkillSignatures, SourceError> {
     let mut names = names_in(folder)?;
     names.sort();
-    let is_signature = |name: &&String| {
-        let rest = name.strip_prefix(&format!("{version}.")).unwrap_or_default();
-        let key = rest.strip_suffix(SIGNATURE).unwrap_or_default();
-        key.len() == KEY_DIGITS && key.bytes().all(|byte| byte.is_ascii_hexdigit())
-    };
     let (mut signatures, mut room) = (SkillSignatures::default(), MAX_READ_BYTES);
-    let found: Vec<&String> = names.iter().filter(is_signature).collect();
+    let found: Vec<&String> = names.iter().filter(|name| is_signature(version, name)).collect();
     for (count, name) in found.iter().enumerate() {
         if count >= MAX_READ_SIGNATURES || room == 0 {
             let left = found.len().saturating_sub(count);
@@ -244,17 +212,7 @@ fn name_of(folder: &Path) -> Option<SkillName> {
 /// The versions of which a folder has packages.
 fn versions_in(folder: &Path) -> Result<Vec<SkillVersion>, SourceError> {
     let names = names_in(folder)?;
-    let versions =
-        names.iter().filter_map(|name| SkillVersion::parse(name.strip_suffix(PACKAGE)?).ok());
-    Ok(versions.collect())
-}
-
-/// The version that is wanted, or the latest: the highest that is no pre-release, else the highest.
-fn chosen<'v>(versions: &'v [SkillVersion], wanted: Option<&str>) -> Option<&'v SkillVersion> {
-    match wanted {
-        Some(wanted) => versions.iter().find(|version| version.as_str() == wanted),
-        None => versions.iter().max_by_key(|version| (!version.is_prerelease(), *version)),
-    }
+    Ok(names.iter().filter_map(|name| version_of(name)).collect())
 }
 
 fn names_in(folder: &Path) -> Result<Vec<String>, SourceError> {

@@ -54,7 +54,7 @@ pub(crate) enum SkillsCommand {
         #[arg(long, conflicts_with = "file")]
         json: bool,
     },
-    /// Install skills from a repository, a package, an archive, a registry or a folder.
+    /// Install skills from a repository, a package, an archive, a registry, an object store or a folder.
     #[command(after_help = ADD)]
     Add(Box<AddArgs>),
     /// Remove skills that `wardian skills add` has installed.
@@ -92,7 +92,7 @@ pub(crate) enum SkillsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Publish a skill in a registry, in a folder of packages, or on a running server.
+    /// Publish a skill in a registry, an object store or a folder of packages, or on a running server.
     #[command(after_help = PUBLISH)]
     Publish(Box<PublishArgs>),
     /// Sign a skill in its folder.

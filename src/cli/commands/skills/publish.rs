@@ -37,8 +37,8 @@ struct Published {
 fn server(at: &ServerOption, api_key: Option<&str>) -> Result<Remote, Failed> {
     remote_of(at, api_key)?.ok_or_else(|| {
         Failed::usage(
-            "name where the skill goes: a registry (`oci://HOST/NAME`), a folder of packages, or a \
-             running server with `--server`. On this machine, put its folder into one of \
+            "name where the skill goes: a registry (`oci://HOST/NAME`), an object store (`s3://BUCKET/PREFIX`), a \
+             folder of packages, or a running server with `--server`. On this machine, put its folder into one of \
              `skills.roots`",
         )
     })
@@ -88,7 +88,7 @@ pub(crate) fn publish(args: &PublishArgs, api_key: Option<&str>) -> Result<Exit,
     Ok(Exit::Done)
 }
 
-/// A server that has taken the package and refuses its skill. The usage was not wrong.
+/// A server that refuses a skill that was named well. The usage was not wrong.
 fn refused(failed: Failed) -> Failed {
     match failed.exit {
         Exit::WrongUsage => Failed::refused(failed.to_string()),
@@ -121,7 +121,7 @@ pub(crate) fn unpublish(
         Failed::usage(format!("`{}` must be a name, `@` and a version", shown(skill)))
     })?;
     let (name, version) = (SkillName::parse(name)?, SkillVersion::parse(version)?);
-    server.delete_at(&format!("/v1/skills/{name}/{version}"))?;
+    server.delete_at(&format!("/v1/skills/{name}/{version}")).map_err(refused)?;
     print_line(&format!("`{name}@{version}` was removed"));
     Ok(Exit::Done)
 }

@@ -72,7 +72,8 @@ pub(super) struct LockedOrigin {
     /// The folder of the skill in the source.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(super) folder: String,
-    /// The registry of a package of npm, if it is not the public one.
+    /// The registry of a package of npm, if it is not the public one; the address of an object store, if it is not that of
+    /// AWS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) registry: Option<String>,
     /// What the operator has granted to a skill that states nothing itself.

@@ -3,14 +3,19 @@
 //! Such a signature covers a small JSON text, which has the digest of the artifact's manifest. The manifest has the claim
 //! in its annotations. So the manifest is kept with the signature, and no registry is needed to check it again.
 //!
+//! The text has one of two forms: an older one of cosign's own, and the in-toto statement in a bundle of Sigstore. What else a
+//! bundle has, such as entries of a transparency log, is not read.
+//!
 //! A key of cosign often signs other artifacts, too, and anybody may write annotations into those. So only the manifest of a
 //! package makes a claim: one of its kind, with one layer of its kind.
 
 use std::collections::BTreeMap;
 
 use data_encoding::BASE64;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use crate::provenance::signed_document::{PAYLOAD_TYPE, STATEMENT, SubjectDigest, covered};
 use crate::provenance::skill_signature::claim::SkillClaim;
 use crate::provenance::skill_signature::signature_fault::SignatureFault;
 use crate::provenance::skill_signature::skill_key::SkillKey;
@@ -31,6 +36,12 @@ pub const CLAIM_NAME: &str = "dev.wardian.skill.name";
 /// The annotation of a manifest with the skill's version.
 pub const CLAIM_VERSION: &str = "dev.wardian.skill.version";
 
+/// How the kind of a Sigstore bundle begins; its version follows.
+pub const SIGSTORE_BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
+
+/// The predicate of a statement that only says that an artifact is signed. Others describe it, such as how it was built.
+const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
+
 /// The type of the signed text.
 const TYPE: &str = "cosign container image signature";
 
@@ -44,6 +55,52 @@ pub struct CosignSignature {
     payload: String,
     /// The signature, in Base64.
     signature: String,
+    /// The kind of the signed text, if it was in the envelope of a bundle.
+    #[serde(default, rename = "payloadType", skip_serializing_if = "Option::is_none")]
+    payload_type: Option<String>,
+}
+
+/// What is read of a bundle.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SigstoreBundle {
+    verification_material: VerificationMaterial,
+    dsse_envelope: Option<BundleEnvelope>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct VerificationMaterial {
+    /// A hint to the key. Others have certificates.
+    public_key: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BundleEnvelope {
+    payload: String,
+    payload_type: String,
+    signatures: Vec<BundleSignature>,
+}
+
+#[derive(Deserialize)]
+struct BundleSignature {
+    sig: String,
+}
+
+/// What is read of the statement in a bundle.
+#[derive(Deserialize)]
+struct SignedStatement {
+    #[serde(rename = "_type")]
+    kind: String,
+    #[serde(rename = "predicateType")]
+    predicate: String,
+    subject: Vec<SignedSubject>,
+}
+
+#[derive(Deserialize)]
+struct SignedSubject {
+    digest: SubjectDigest,
 }
 
 /// What is read of the signed text.
@@ -92,7 +149,23 @@ impl CosignSignature {
             manifest: BASE64.encode(manifest),
             payload: BASE64.encode(payload),
             signature: signature.to_owned(),
+            payload_type: None,
         }
+    }
+
+    /// The signature in a bundle of Sigstore; `None` if it has none of a key. Nothing is verified yet.
+    #[must_use]
+    pub fn of_bundle(manifest: &[u8], bundle: &[u8]) -> Option<Self> {
+        let bundle: SigstoreBundle = serde_json::from_slice(bundle).ok()?;
+        bundle.verification_material.public_key?;
+        let envelope = bundle.dsse_envelope?;
+        let [signature] = envelope.signatures.as_slice() else { return None };
+        Some(Self {
+            manifest: BASE64.encode(manifest),
+            payload: envelope.payload,
+            signature: signature.sig.clone(),
+            payload_type: Some(envelope.payload_type),
+        })
     }
 
     /// True if the key has signed the text.
@@ -100,27 +173,48 @@ impl CosignSignature {
         let payload = BASE64.decode(self.payload.as_bytes());
         let signature = BASE64.decode(self.signature.as_bytes());
         let (Ok(payload), Ok(signature)) = (payload, signature) else { return false };
-        key.is_signature(&payload, &signature)
+        match self.payload_type.as_deref() {
+            None => key.is_signature(&payload, &signature),
+            Some(PAYLOAD_TYPE) => key.is_signature(&covered(&payload), &signature),
+            Some(_) => false,
+        }
     }
 
     /// The claim that the signed manifest makes.
     pub(super) fn claim(&self) -> Result<SkillClaim, SignatureFault> {
         let malformed = |what: &'static str| SignatureFault::Malformed(what.to_owned());
         let payload = BASE64.decode(self.payload.as_bytes()).ok();
-        let payload = payload.and_then(|text| serde_json::from_slice::<SimpleSigning>(&text).ok());
-        let Some(SimpleSigning { critical }) = payload else {
+        let signed = payload.and_then(|text| match self.payload_type {
+            None => digest_in_simple(&text),
+            Some(_) => digest_in_statement(&text),
+        });
+        let Some(signed) = signed else {
             return Err(malformed("a text that cosign signed is not of its format"));
         };
         let manifest = BASE64.decode(self.manifest.as_bytes()).ok();
         let manifest = manifest.ok_or_else(|| malformed("a manifest is not Base64"))?;
-        let digest = format!("sha256:{}", Digest::of(&manifest));
-        if critical.kind != TYPE || critical.image.digest != digest {
+        if signed != Digest::of(&manifest) {
             return Err(malformed("a signature of cosign is for another manifest"));
         }
         let manifest: SignedManifest = serde_json::from_slice(&manifest)
             .map_err(|_fault| malformed("a manifest is not of its format"))?;
         claim_in(&manifest).ok_or(SignatureFault::NoClaim)
     }
+}
+
+/// The digest of the signed manifest in cosign's own form of the text.
+fn digest_in_simple(text: &[u8]) -> Option<Digest> {
+    let SimpleSigning { critical } = serde_json::from_slice(text).ok()?;
+    let digest = critical.image.digest.strip_prefix("sha256:")?;
+    (critical.kind == TYPE).then(|| Digest::parse(digest).ok()).flatten()
+}
+
+/// The digest of the signed manifest in a statement.
+fn digest_in_statement(text: &[u8]) -> Option<Digest> {
+    let statement: SignedStatement = serde_json::from_slice(text).ok()?;
+    let [subject] = statement.subject.as_slice() else { return None };
+    let is_signature = statement.kind == STATEMENT && statement.predicate == SIGNED;
+    is_signature.then_some(subject.digest.sha256)
 }
 
 /// The claim in the annotations of a package's manifest; `None` for that of another artifact.

@@ -21,7 +21,8 @@ mod skill_signatures;
 
 pub use crate::provenance::skill_signature::claim::SkillClaim;
 pub use crate::provenance::skill_signature::cosign::{
-    CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, CosignSignature, PACKAGE_LAYER, SKILL_ARTIFACT,
+    CLAIM_DIGEST, CLAIM_NAME, CLAIM_VERSION, CosignSignature, PACKAGE_LAYER, SIGSTORE_BUNDLE,
+    SKILL_ARTIFACT,
 };
 pub use crate::provenance::skill_signature::envelope::{MAX_SIGNATURES_SIZE, SkillEnvelope};
 pub use crate::provenance::skill_signature::signature_fault::SignatureFault;

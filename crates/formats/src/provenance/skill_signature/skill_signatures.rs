@@ -461,6 +461,71 @@ mod tests {
         (key, CosignSignature::new(manifest.as_bytes(), payload.as_bytes(), &signature))
     }
 
+    /// A bundle of Sigstore about a manifest, and the key that has signed it.
+    fn bundle(statement: &Value, material: &Value) -> (SkillKey, Vec<u8>) {
+        let key = private(1);
+        let statement = statement.to_string();
+        let covered = crate::provenance::signed_document::covered(statement.as_bytes());
+        let bundle = json!({
+            "mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json",
+            "verificationMaterial": material,
+            "dsseEnvelope": {
+                "payload": BASE64.encode(statement.as_bytes()),
+                "payloadType": "application/vnd.in-toto+json",
+                "signatures": [{"sig": BASE64.encode(&key.sign(&covered))}],
+            },
+        });
+        (SkillKey::Ed25519(key.public()), bundle.to_string().into_bytes())
+    }
+
+    #[test]
+    fn a_bundle_of_a_key_counts_if_it_only_signs() {
+        let found = claim("acme.report", "1.0.0", "files");
+        let manifest = json!({
+            "artifactType": SKILL_ARTIFACT,
+            "layers": [{ "mediaType": PACKAGE_LAYER }],
+            "annotations": {
+                CLAIM_DIGEST: found.digest, CLAIM_NAME: "acme.report", CLAIM_VERSION: "1.0.0",
+            },
+        });
+        let manifest = manifest.to_string();
+        let digest = Digest::of(manifest.as_bytes());
+        let statement = |digest: Digest, predicate: &str| {
+            json!({
+                "_type": "https://in-toto.io/Statement/v1",
+                "subject": [{"digest": {"sha256": digest}, "annotations": {}}],
+                "predicateType": predicate,
+                "predicate": {},
+            })
+        };
+        let of_key = json!({"publicKey": {"hint": "x"}, "tlogEntries": [{"logIndex": "1"}]});
+        let sign = "https://sigstore.dev/cosign/sign/v1";
+        let judged = |statement: &Value| {
+            let (key, bundle) = bundle(statement, &of_key);
+            let signature = CosignSignature::of_bundle(manifest.as_bytes(), &bundle).unwrap();
+            let mut signatures = SkillSignatures::default();
+            assert!(signatures.gather_cosign(signature));
+            let text = signatures.text().unwrap();
+            let read = SkillSignatures::read(text.as_bytes()).unwrap();
+            read.signer(&found, &[key]).map(|signer| signer.form)
+        };
+        assert_eq!(judged(&statement(digest, sign)).unwrap(), "cosign");
+        for other in [
+            statement(Digest::of(b"other"), sign),
+            statement(digest, "https://slsa.dev/provenance/v1"),
+            json!({"critical": {"type": "cosign container image signature",
+                "image": {"docker-manifest-digest": format!("sha256:{digest}")}}}),
+        ] {
+            assert!(matches!(judged(&other), Err(SignatureFault::Malformed(_))), "{other}");
+        }
+        // Of certificates and of no envelope nothing is read.
+        let certificate = json!({"certificate": {"rawBytes": ""}});
+        let (_, keyless) = bundle(&statement(digest, sign), &certificate);
+        for text in [&keyless[..], b"{}", b"", b"[]"] {
+            assert_eq!(CosignSignature::of_bundle(manifest.as_bytes(), text), None);
+        }
+    }
+
     #[test]
     fn cosign_covers_a_manifest_that_names_the_files() {
         let found = claim("acme.report", "1.0.0", "files");

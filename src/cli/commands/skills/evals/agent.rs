@@ -6,9 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::cli::commands::skills::evals::args::EvalArgs;
-use crate::cli::commands::skills::evals::case_file::Case;
+use crate::cli::commands::skills::evals::cases::case_file::Case;
 use crate::cli::commands::skills::evals::conversation::{
-    ModelMessage, Question, ToolCall, ToolResult,
+    MAX_ANSWER_TOKENS, ModelMessage, Question, ToolCall, ToolResult,
 };
 use crate::cli::commands::skills::evals::endpoint::{Endpoint, NoAnswer};
 use crate::cli::commands::skills::evals::server::{CaseSession, offered_tools};
@@ -69,6 +69,19 @@ impl EvalBounds {
             time: Duration::from_secs(args.timeout),
         }
     }
+
+    /// The most tokens that an answer may have when `used` are used and the question has about `expected`. An error is why
+    /// none is asked for.
+    fn answer_after(&self, used: u64, expected: u64) -> Result<u32, String> {
+        let room = self.tokens.saturating_sub(used).saturating_sub(expected);
+        match u32::try_from(room).unwrap_or(u32::MAX).min(MAX_ANSWER_TOKENS) {
+            0 => Err(format!(
+                "the run has used {used} of its {} tokens, and another answer needs more than the rest",
+                self.tokens
+            )),
+            most => Ok(most),
+        }
+    }
 }
 
 impl Solved {
@@ -112,10 +125,16 @@ fn converse(
 ) -> Result<Option<String>, Failed> {
     let deadline = Instant::now() + bounds.time;
     let (system, tools) = (session.system(), offered_tools());
-    let mut messages = vec![ModelMessage::User(task(case))];
+    let mut conversation = vec![ModelMessage::User(task(case))];
+    // What the next question has: at first the text of the first one, then what the endpoint has counted, and new results.
+    let mut expected = tokens_of(system.len().saturating_add(task(case).len()));
     for _ in 0..bounds.turns {
-        let model = endpoint.model();
-        let question = Question { model, system: &system, messages: &messages, tools: &tools };
+        let max_answer = match bounds.answer_after(solved.tokens, expected) {
+            Ok(most) => most,
+            Err(reason) => return Ok(Some(reason)),
+        };
+        let (model, messages) = (endpoint.model(), &conversation);
+        let question = Question { model, system: &system, messages, tools: &tools, max_answer };
         let answer = match endpoint.ask(&question, deadline) {
             Ok(answer) => answer,
             Err(NoAnswer::TooLate) => {
@@ -137,6 +156,7 @@ fn converse(
             solved.steps.push(step);
             return Ok(answer.is_cut.then(|| "the last answer was cut at its limit".to_owned()));
         }
+        expected = answer.tokens.unwrap_or(expected);
         let mut results = Vec::new();
         for (number, call) in answer.calls.into_iter().enumerate() {
             let (text, is_error) = match number < MAX_CALLS {
@@ -145,18 +165,16 @@ fn converse(
             };
             step.calls.push(CalledTool {
                 tool: call.name,
-                arguments: call.arguments.unwrap_or_else(Value::String),
+                arguments: call.arguments.unwrap_or_else(|wrong| Value::String(wrong.text)),
                 result: text.clone(),
                 is_error,
             });
+            expected = expected.saturating_add(tokens_of(text.len()));
             results.push(ToolResult { id: call.id, text, is_error });
         }
         solved.steps.push(step);
-        messages.push(ModelMessage::Model(answer.raw));
-        messages.push(ModelMessage::Results(results));
-        if solved.tokens >= bounds.tokens {
-            return Ok(Some(format!("the run has used its {} tokens", bounds.tokens)));
-        }
+        conversation.push(ModelMessage::Model(answer.raw));
+        conversation.push(ModelMessage::Results(results));
         if Instant::now() >= deadline {
             return Ok(Some(out_of_time(bounds)));
         }
@@ -171,8 +189,13 @@ fn call_tool(
 ) -> Result<(String, bool), Failed> {
     match &call.arguments {
         Ok(arguments) => session.call(&call.name, arguments.clone(), deadline),
-        Err(fault) => Ok((format!("the arguments are not JSON: {fault}"), true)),
+        Err(wrong) => Ok((format!("the arguments are not JSON: {}", wrong.fault), true)),
     }
+}
+
+/// Tokens that a text has at least about: models have some four letters in one.
+fn tokens_of(bytes: usize) -> u64 {
+    u64::try_from(bytes / 4).unwrap_or(u64::MAX)
 }
 
 fn out_of_time(bounds: &EvalBounds) -> String {
@@ -186,4 +209,20 @@ fn task(case: &Case) -> String {
     }
     let files: Vec<&str> = case.files.iter().map(|file| file.path.as_str()).collect();
     format!("{}\n\nFiles in the working folder: {}", case.prompt, files.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_gets_no_more_than_the_run_has_left() {
+        let bounds = EvalBounds { turns: 1, tokens: 10_000, time: Duration::ZERO };
+        assert_eq!(bounds.answer_after(0, 100), Ok(MAX_ANSWER_TOKENS));
+        assert_eq!(bounds.answer_after(4_000, 5_000), Ok(1_000));
+        for (used, expected) in [(10_000, 0), (4_000, 6_000), (20_000, 1), (0, u64::MAX)] {
+            let reason = bounds.answer_after(used, expected).unwrap_err();
+            assert!(reason.contains("of its 10000 tokens"), "{reason}");
+        }
+    }
 }

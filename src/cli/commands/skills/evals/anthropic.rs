@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::cli::commands::skills::evals::conversation::{
-    MAX_ANSWER_TOKENS, ModelAnswer, ModelMessage, Question, ToolCall,
+    ModelAnswer, ModelMessage, Question, ToolCall,
 };
 
 /// The version of the interface.
@@ -62,7 +62,7 @@ pub(super) fn request(question: &Question<'_>) -> Value {
     });
     json!({
         "model": question.model,
-        "max_tokens": MAX_ANSWER_TOKENS,
+        "max_tokens": question.max_answer,
         "system": question.system,
         "messages": messages.collect::<Value>(),
         "tools": tools.collect::<Value>(),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::commands::skills::evals::case_file::{Assertion, CaseCheck};
+use crate::cli::commands::skills::evals::cases::case_file::{Assertion, CaseCheck};
 use crate::cli::commands::skills::evals::server::{CaseSession, WorkFile};
 use crate::cli::failed::Failed;
 
@@ -101,7 +101,7 @@ fn searched(
 }
 
 /// A text as a literal of Python: JSON without letters beyond ASCII is one, but for pairs of surrogates.
-fn python_text(text: &str) -> String {
+pub(super) fn python_text(text: &str) -> String {
     text.chars().fold(String::from("\""), |mut literal, c| {
         match c {
             '"' | '\\' => literal.extend(['\\', c]),

@@ -29,8 +29,15 @@ pub(super) enum ModelMessage {
 pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
-    /// The arguments, or why they cannot be read.
-    pub(super) arguments: Result<Value, String>,
+    pub(super) arguments: Result<Value, MalformedArguments>,
+}
+
+/// Arguments of a call that are not JSON.
+#[derive(Debug, Clone)]
+pub(super) struct MalformedArguments {
+    /// What the model wrote.
+    pub(super) text: String,
+    pub(super) fault: String,
 }
 
 /// The result of a call.
@@ -48,6 +55,8 @@ pub(super) struct Question<'a> {
     pub(super) system: &'a str,
     pub(super) messages: &'a [ModelMessage],
     pub(super) tools: &'a [ModelTool],
+    /// Most tokens of the answer.
+    pub(super) max_answer: u32,
 }
 
 /// What a model answers.

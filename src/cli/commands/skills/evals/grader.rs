@@ -6,8 +6,10 @@ use serde::Deserialize;
 
 use crate::cli::commands::skills::evals::agent::Solved;
 use crate::cli::commands::skills::evals::assertions::{Grade, computed};
-use crate::cli::commands::skills::evals::case_file::{Assertion, Case};
-use crate::cli::commands::skills::evals::conversation::{ModelMessage, Question};
+use crate::cli::commands::skills::evals::cases::case_file::{Assertion, Case};
+use crate::cli::commands::skills::evals::conversation::{
+    MAX_ANSWER_TOKENS, ModelMessage, Question,
+};
 use crate::cli::commands::skills::evals::endpoint::{Endpoint, NoAnswer};
 use crate::cli::commands::skills::evals::server::{CaseSession, WorkFile};
 use crate::cli::failed::Failed;
@@ -106,7 +108,13 @@ fn verdicts(
 ) -> Result<Vec<Given>, String> {
     let text = material(case, solved, files, open);
     let messages = [ModelMessage::User(text)];
-    let question = Question { model, system: SYSTEM, messages: &messages, tools: &[] };
+    let question = Question {
+        model,
+        system: SYSTEM,
+        messages: &messages,
+        tools: &[],
+        max_answer: MAX_ANSWER_TOKENS,
+    };
     let answer = endpoint.ask(&question, Instant::now() + TIME).map_err(|fault| match fault {
         NoAnswer::TooLate => format!("no grades within {} s", TIME.as_secs()),
         NoAnswer::Refused(reason) => reason,

@@ -8,7 +8,7 @@ mod agent;
 mod anthropic;
 pub(crate) mod args;
 mod assertions;
-mod case_file;
+mod cases;
 mod conversation;
 mod endpoint;
 mod grader;
@@ -16,6 +16,7 @@ mod openai;
 mod out_folder;
 mod report;
 mod server;
+mod work;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,14 +25,14 @@ use tempfile::TempDir;
 use tokio::task::spawn_blocking;
 
 use crate::cli::commands::own_server::OwnServer;
-use crate::cli::commands::skills::evals::agent::{EvalBounds, solve};
+use crate::cli::commands::skills::evals::agent::EvalBounds;
 use crate::cli::commands::skills::evals::args::EvalArgs;
-use crate::cli::commands::skills::evals::case_file::{Case, CaseFile, Configuration};
+use crate::cli::commands::skills::evals::cases::case_file::{CaseFile, Configuration};
+use crate::cli::commands::skills::evals::cases::patterns::{CasePatterns, PatternsLook};
 use crate::cli::commands::skills::evals::endpoint::Endpoint;
-use crate::cli::commands::skills::evals::grader::grade;
 use crate::cli::commands::skills::evals::out_folder::OutFolder;
-use crate::cli::commands::skills::evals::report::{EvalReport, EvalRun};
-use crate::cli::commands::skills::evals::server::{EvalServer, SkillCopy};
+use crate::cli::commands::skills::evals::server::SkillCopy;
+use crate::cli::commands::skills::evals::work::EvalWork;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
@@ -42,7 +43,15 @@ use wardian_config::Config;
 pub(crate) fn evaluate(config: &Config, args: &EvalArgs) -> Result<Exit, Failed> {
     let file = CaseFile::read(&args.folder).map_err(Failed::harmless)?;
     let cases = file.chosen(&args.case)?;
+    let patterns = CasePatterns::of(&args.folder, &cases);
     if args.list {
+        match patterns.look(config)? {
+            PatternsLook::Good => {}
+            PatternsLook::Skipped(why) => {
+                note(&format!("the regular expressions were not checked: {}", shown(&why)));
+            }
+            PatternsLook::Interrupted => return Ok(Exit::Interrupted),
+        }
         if args.json {
             print_json(&cases);
         } else {
@@ -55,14 +64,15 @@ pub(crate) fn evaluate(config: &Config, args: &EvalArgs) -> Result<Exit, Failed>
     let folder = TempDir::new().map_err(|fault| Failed::at("create a temporary folder", &fault))?;
     let copy = SkillCopy::create(&args.folder, folder.path())?;
     if let Some(named) = file.skill_name.as_ref().filter(|named| **named != copy.name) {
-        note(&format!("{}: it is about `{}`", case_file::PATH, shown(named)));
+        note(&format!("{}: it is about `{}`", cases::case_file::PATH, shown(named)));
     }
     announce(args, &endpoint, &copy.name, cases.len());
-    let work = Work {
+    let work = EvalWork {
         skill: copy.name.clone(),
         folder: args.folder.display().to_string(),
         endpoint,
         cases,
+        patterns,
         bounds: EvalBounds::of(args),
         runs: args.runs,
         grader: args.grader_model.clone().unwrap_or_else(|| args.model().to_owned()),
@@ -107,71 +117,4 @@ fn announce(args: &EvalArgs, endpoint: &Endpoint, skill: &str, cases: usize) {
         shown(args.model()),
         shown(endpoint.address()),
     ));
-}
-
-/// What is evaluated, and how.
-struct Work {
-    skill: String,
-    folder: String,
-    endpoint: Endpoint,
-    cases: Vec<Case>,
-    bounds: EvalBounds,
-    runs: u32,
-    grader: String,
-}
-
-impl Work {
-    /// Runs all cases on the servers with and without the skill.
-    fn run(&self, urls: &[String], out: Option<&OutFolder>) -> Result<EvalReport, Failed> {
-        let mut servers = Vec::new();
-        for (configuration, url) in Configuration::BOTH.into_iter().zip(urls) {
-            let skill = (configuration == Configuration::With).then_some(self.skill.as_str());
-            servers.push((configuration, EvalServer::open(url, skill)?));
-        }
-        let numbered = |case| (1..=self.runs).map(move |number| (case, number));
-        let each = self.cases.iter().flat_map(numbered);
-        let each = each.flat_map(|of_case| servers.iter().map(move |server| (of_case, server)));
-        let mut runs = Vec::new();
-        for ((case, number), (configuration, server)) in each {
-            let run = self.run_case(case, number, *configuration, server, out)?;
-            // A key or a name that is wrong is wrong in all runs.
-            if let Some(reason) = run.refused.as_ref().filter(|_| runs.is_empty()) {
-                return Err(Failed::refused(shown(reason)));
-            }
-            note(&format!("case {}: {}", shown(&case.id), run.line()));
-            runs.push(run);
-        }
-        let report = EvalReport {
-            skill: self.skill.clone(),
-            folder: self.folder.clone(),
-            model: self.endpoint.model().to_owned(),
-            grader: self.grader.clone(),
-            cases: self.cases.clone(),
-            runs_of_case: self.runs,
-            runs,
-        };
-        if let Some(out) = out {
-            out.write_json("benchmark.json", &report.benchmark())?;
-        }
-        Ok(report)
-    }
-
-    fn run_case(
-        &self,
-        case: &Case,
-        number: u32,
-        configuration: Configuration,
-        server: &EvalServer,
-        out: Option<&OutFolder>,
-    ) -> Result<EvalRun, Failed> {
-        let session = server.session(case)?;
-        let solved = solve(&self.endpoint, &session, case, &self.bounds)?;
-        let graded = grade(&self.endpoint, &self.grader, &session, case, &solved)?;
-        let run = EvalRun::new(case, configuration, number, &solved, graded);
-        if let Some(out) = out {
-            out.write_run(&run, &solved, &session)?;
-        }
-        session.close();
-        Ok(run)
-    }
 }

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::cli::commands::skills::evals::conversation::{
-    MAX_ANSWER_TOKENS, ModelAnswer, ModelMessage, Question, ToolCall,
+    MalformedArguments, ModelAnswer, ModelMessage, Question, ToolCall,
 };
 
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ pub(super) fn request(question: &Question<'_>, is_older: bool) -> Value {
     let limit = if is_older { "max_tokens" } else { "max_completion_tokens" };
     let mut body = json!({"model": question.model, "messages": messages});
     if let Some(members) = body.as_object_mut() {
-        members.insert(limit.to_owned(), MAX_ANSWER_TOKENS.into());
+        members.insert(limit.to_owned(), question.max_answer.into());
         if !question.tools.is_empty() {
             let tools = question.tools.iter().map(|tool| {
                 let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
@@ -82,7 +82,10 @@ pub(super) fn answer(text: &str) -> Option<ModelAnswer> {
         // The arguments are a text; some servers send the object itself.
         let arguments = match call.function.arguments {
             Value::String(text) if text.trim().is_empty() => Ok(json!({})),
-            Value::String(text) => serde_json::from_str(&text).map_err(|e| e.to_string()),
+            Value::String(text) => match serde_json::from_str(&text) {
+                Ok(arguments) => Ok(arguments),
+                Err(fault) => Err(MalformedArguments { text, fault: fault.to_string() }),
+            },
             other => Ok(other),
         };
         ToolCall { id: call.id, name: call.function.name, arguments }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::commands::skills::evals::agent::Solved;
 use crate::cli::commands::skills::evals::assertions::Grade;
-use crate::cli::commands::skills::evals::case_file::{Case, Configuration};
+use crate::cli::commands::skills::evals::cases::case_file::{Case, Configuration};
 use crate::cli::commands::skills::evals::grader::Graded;
 use crate::cli::commands::skills::evals::server::WorkFile;
 use crate::cli::exit_code::Exit;
@@ -420,7 +420,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::cli::commands::skills::evals::case_file::{Assertion, CaseCheck};
+    use crate::cli::commands::skills::evals::cases::case_file::{Assertion, CaseCheck};
 
     #[test]
     fn the_spread_is_that_of_a_sample() {

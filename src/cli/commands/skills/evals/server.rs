@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
-use crate::cli::commands::skills::evals::case_file::{Case, Configuration};
+use crate::cli::commands::skills::evals::cases::case_file::{Case, Configuration};
 use crate::cli::commands::skills::evals::conversation::ModelTool;
 use crate::cli::failed::Failed;
 use wardian_formats::protocol::methods::limit_bounds::LimitBounds;

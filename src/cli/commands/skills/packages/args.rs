@@ -11,8 +11,8 @@ pub(crate) struct PublishArgs {
     /// Skill folder.
     #[arg(value_name = "FOLDER")]
     pub(crate) folder: PathBuf,
-    /// Where the package goes: `oci://HOST/NAME[:TAG]`, or a folder of packages. Without it, the skill goes to the
-    /// server of `--server`.
+    /// Where the package goes: `oci://HOST/NAME[:TAG]`, `s3://BUCKET/PREFIX`, or a folder of packages. Without it, the
+    /// skill goes to the server of `--server`.
     #[arg(value_name = "TARGET", conflicts_with = "server")]
     pub(crate) target: Option<String>,
     /// Sign the skill with this key (PEM, Ed25519).
@@ -27,7 +27,7 @@ pub(crate) struct PublishArgs {
     /// File with the token for the registry. Otherwise it is in the environment variable `WARDIAN_SOURCE_TOKEN`.
     #[arg(long, value_name = "FILE", requires = "target")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Let the registry have a private address.
+    /// Let the registry or the object store have a private address.
     #[arg(long, requires = "target")]
     pub(crate) allow_private: bool,
     /// Print the outcome as JSON.
@@ -68,11 +68,16 @@ Examples:
   wardian skills publish acme.sales.report ./packages --sign key.pem
   wardian skills publish acme.sales.report oci://ghcr.io/acme/report --token-file ~/.registry-token
   wardian skills publish acme.sales.report oci://ghcr.io/acme/report --dry-run
+  wardian skills publish acme.sales.report s3://acme-skills/packages --sign key.pem
   wardian skills publish acme.sales.report --server https://skills.example --key-file ~/.wardian-key
 
 A package has the same bytes on every machine. A version never changes: publishing the same content again does
 nothing, and different content needs a new version. Hidden files are left out and named; a file that looks like a
 secret is refused unless `--allow` names it.
+
+An object store is that of AWS_ENDPOINT_URL, or of AWS in AWS_REGION. Its credentials are AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY (with AWS_SESSION_TOKEN), or AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE. It must create objects
+conditionally (`If-None-Match: *`).
 
 On a server, the key needs the scopes `publish` and `blobs`, and only the key's tenant sees the skill.
 

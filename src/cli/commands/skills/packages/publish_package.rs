@@ -1,4 +1,4 @@
-//! `wardian skills publish FOLDER TARGET`: a package in a registry or a folder of packages.
+//! `wardian skills publish FOLDER TARGET`: a package in a registry, an object store or a folder of packages.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -136,20 +136,15 @@ pub(super) fn checked(folder: &Path) -> Result<Option<Arc<Snapshot>>, Failed> {
     Ok(skill)
 }
 
-/// Where a package goes: in a registry, or in a folder. A path needs no `./`.
+/// Where a package goes: in a registry, an object store, or a folder. A path needs no `./`.
 fn target_of(text: &str) -> Result<SkillSource, Failed> {
-    if text.starts_with("oci://") {
+    if ["oci://", "s3://"].iter().any(|scheme| text.starts_with(scheme)) {
         return SkillSource::parse(text).map_err(of_source);
-    }
-    if ["s3://", "gs://", "az://"].iter().any(|scheme| text.starts_with(scheme)) {
-        return Err(Failed::usage(
-            "packages are not written to object stores: publish into a folder, and copy it there with the tool of the \
-             store, or use a registry (`oci://HOST/NAME`)",
-        ));
     }
     if text.is_empty() || text.contains("://") {
         return Err(Failed::usage(format!(
-            "`{}` is no place to publish to: name a registry (`oci://HOST/NAME`) or a folder",
+            "`{}` is no place to publish to: name a registry (`oci://HOST/NAME`), an object store with the interface of S3 \
+             (`s3://BUCKET/PREFIX`), or a folder",
             shown(text)
         )));
     }

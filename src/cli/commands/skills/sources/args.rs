@@ -25,7 +25,7 @@ pub(crate) struct ReachArgs {
 #[derive(Debug, Args)]
 pub(crate) struct AddArgs {
     /// `owner/repo[/path][@ref]` on GitHub, an `https://` URL of a repository or an archive,
-    /// `npm:NAME[@VERSION]`, `oci://HOST/NAME[:TAG]`, or a path.
+    /// `npm:NAME[@VERSION]`, `oci://HOST/NAME[:TAG]`, `s3://BUCKET/PREFIX`, or a path.
     #[arg(value_name = "SOURCE", required_unless_present = "from_lock")]
     #[arg(conflicts_with = "from_lock")]
     pub(crate) source: Option<String>,
@@ -117,11 +117,15 @@ Examples:
   wardian skills add https://git.example/team/skills.git#main --all
   wardian skills add npm:@acme/skills@^1.2 --all
   wardian skills add oci://ghcr.io/acme/report:1.0
+  wardian skills add s3://acme-skills/packages --skill acme.sales.report
   wardian skills add ./skills.zip --dir my-skills
   wardian skills add --from-lock skills-lock.json --yes
 
 What the skills want, and what changes, is shown before anything is installed. Nothing of a source is executed.
 `skills.lock` beside the folder pins the source, its revision and the digest of each skill.
+
+An object store is that of AWS_ENDPOINT_URL, or of AWS in AWS_REGION, with the credentials of the variables `AWS_…`,
+which `wardian skills publish --help` lists; without them, requests are not signed.
 
 Exit codes: 0 done, 1 a skill cannot be installed, or nobody agreed, 2 wrong usage or an unknown source,
 3 an error of Wardian or of the machine.";

@@ -9,10 +9,11 @@ use zeroize::Zeroizing;
 use crate::cli::commands::skills::skills_lock::{LockedOrigin, LockedSkill};
 use crate::cli::commands::skills::sources::args::ReachArgs;
 use crate::cli::failed::Failed;
-use wardian_config::Config;
+use crate::cli::terminal::output::shown;
+use wardian_config::{Config, secret_variables};
 use wardian_sources::{
-    Fetched, NPM_REGISTRY, Publication, SkillPackage, SkillSource, SourceError, SourceKind,
-    UrlCredentials, Web, WebOptions, WebUrl,
+    Fetched, NPM_REGISTRY, Publication, STORE_VARIABLES, SkillPackage, SkillSource, SourceError,
+    SourceKind, StoreSettings, UrlCredentials, Web, WebOptions, WebUrl,
 };
 use wardian_vocabulary::files::regular_file::open_regular;
 use wardian_vocabulary::ids::SkillName;
@@ -30,6 +31,8 @@ pub(in crate::cli::commands::skills) struct Reach {
     has_own_registry: bool,
     /// The user's token, until it is known whose it is.
     token: Option<UrlCredentials>,
+    /// Whether an option names its file.
+    is_token_named: bool,
     kept: Vec<(SourceOrder, Fetched)>,
 }
 
@@ -39,7 +42,8 @@ pub(in crate::cli::commands::skills) struct SourceOrder {
     pub(in crate::cli::commands::skills) source: SkillSource,
     /// The revision that is wanted, whatever the reference means now; empty for what it means.
     pub(in crate::cli::commands::skills) pinned: String,
-    /// The registry of the package, if it was another one.
+    /// The registry of the package, if it was another one. Of an object store that a lock names, its address; empty for
+    /// that of AWS.
     pub(in crate::cli::commands::skills) registry: Option<String>,
 }
 
@@ -59,7 +63,8 @@ impl Reach {
             return Err(Failed::usage("the token is empty, or has characters that cannot be sent"));
         }
         let options = WebOptions { allows_private: args.allow_private };
-        let web = Web::new(&config.network.egress, options).map_err(of_source)?;
+        let stores = StoreSettings::new(secret_variables(&STORE_VARIABLES));
+        let web = Web::new(&config.network.egress, options, stores).map_err(of_source)?;
         let registry = args.npm_registry.as_deref().unwrap_or(NPM_REGISTRY);
         let (registry, registry_credentials) = WebUrl::parse(registry).map_err(of_source)?;
         Ok(Self {
@@ -68,6 +73,7 @@ impl Reach {
             registry_credentials,
             has_own_registry: args.npm_registry.is_some(),
             token,
+            is_token_named: args.token_file.is_some(),
             kept: Vec::new(),
         })
     }
@@ -79,6 +85,12 @@ impl Reach {
         orders: &[&SourceOrder],
     ) -> Result<(), Failed> {
         let Some(token) = self.token.clone() else { return Ok(()) };
+        let is_store = |order: &&SourceOrder| matches!(order.source.kind, SourceKind::Store { .. });
+        if self.is_token_named && !orders.is_empty() && orders.iter().all(is_store) {
+            return Err(Failed::usage(
+                "an object store takes no token: its credentials are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+            ));
+        }
         let mut places: Vec<WebUrl> = Vec::new();
         for place in orders.iter().filter_map(|order| self.place_of(order)) {
             if !places.iter().any(|known| known.origin() == place.origin()) {
@@ -114,9 +126,37 @@ impl Reach {
 
     /// The registry for the package of an order.
     fn registry_of(&self, order: &SourceOrder) -> Result<WebUrl, Failed> {
-        let own = order.registry.as_deref().filter(|_| !self.has_own_registry);
+        let is_npm = matches!(order.source.kind, SourceKind::Npm { .. });
+        let own = order.registry.as_deref().filter(|_| is_npm && !self.has_own_registry);
         let own = own.map(WebUrl::parse).transpose().map_err(of_source)?;
         Ok(own.map_or_else(|| self.registry.clone(), |(url, _)| url))
+    }
+
+    /// The address of the object store that the environment names; empty for that of AWS.
+    fn store_address(&self) -> Result<String, Failed> {
+        let address = self.web.stores().endpoint().map_err(of_source)?;
+        Ok(address.map(|url| url.origin()).unwrap_or_default())
+    }
+
+    /// Refuses to ask another object store than the one that a lock names. The lock's is not asked by its word either: it
+    /// would get the user's credentials.
+    fn ensure_same_store(&self, order: &SourceOrder) -> Result<(), Failed> {
+        let is_store = matches!(order.source.kind, SourceKind::Store { .. });
+        let Some(locked) = order.registry.as_ref().filter(|_| is_store) else { return Ok(()) };
+        let here = self.store_address()?;
+        if *locked == here {
+            return Ok(());
+        }
+        let at = |address: &str| match address {
+            "" => "at AWS".to_owned(),
+            address => format!("at {}", shown(address)),
+        };
+        Err(Failed::usage(format!(
+            "the lock has {} {}, and AWS_ENDPOINT_URL leads to the store {}: set it as it was when the skill was added",
+            order.source,
+            at(locked),
+            at(&here)
+        )))
     }
 
     /// The origin that a lock has of a skill.
@@ -127,15 +167,25 @@ impl Reach {
         folder: &str,
     ) -> LockedOrigin {
         let source = &order.source;
-        let is_npm = matches!(source.kind, SourceKind::Npm { .. });
-        let own = self.has_own_registry.then(|| self.registry.named());
+        let registry = match source.kind {
+            SourceKind::Npm { .. } => {
+                let own = self.has_own_registry.then(|| self.registry.named());
+                order.registry.clone().or(own)
+            }
+            SourceKind::Store { .. } => self.store_address().ok().filter(|text| !text.is_empty()),
+            _ => None,
+        };
         let (mut name, mut revision) = (source.name(), fetched.revision.clone());
         let mut folder = folder.to_owned();
+        let shelf = match &source.kind {
+            SourceKind::Folder(path) => Some(path.join(&folder).display().to_string()),
+            SourceKind::Store { .. } => Some(format!("{name}/{folder}")),
+            _ => None,
+        };
         // Each skill of a folder of packages has a folder and a revision of its own.
-        if let (SourceKind::Folder(path), Some(package)) = (&source.kind, fetched.package(&folder))
-        {
+        if let (Some(shelf), Some(package)) = (shelf, fetched.package(&folder)) {
             if !folder.is_empty() {
-                name = path.join(&folder).display().to_string();
+                name = shelf;
             }
             revision.clone_from(&package.revision);
             folder.clear();
@@ -145,7 +195,7 @@ impl Reach {
             reference: source.reference.clone(),
             revision,
             folder,
-            registry: order.registry.clone().or(own).filter(|_| is_npm),
+            registry,
             granted_network: Vec::new(),
             granted_secrets: Vec::new(),
         }
@@ -156,6 +206,7 @@ impl Reach {
         if let Some(at) = self.kept.iter().position(|(kept, _)| kept == order) {
             return Ok(at);
         }
+        self.ensure_same_store(order)?;
         let registry = self.registry_of(order)?;
         let mut source = order.source.clone();
         if matches!(source.kind, SourceKind::Npm { .. }) && source.credentials.is_none() {
@@ -232,7 +283,11 @@ pub(super) fn order_of(
         Revision::Locked => origin.revision.clone(),
         Revision::Current => String::new(),
     };
-    Ok(SourceOrder { source, pinned, registry: origin.registry.clone() })
+    let registry = match source.kind {
+        SourceKind::Store { .. } => Some(origin.registry.clone().unwrap_or_default()),
+        _ => origin.registry.clone(),
+    };
+    Ok(SourceOrder { source, pinned, registry })
 }
 
 /// True if both are the same place, however a lock has it.

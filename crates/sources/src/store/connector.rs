@@ -1,0 +1,154 @@
+//! The network of sources as the library `object_store` uses it.
+//!
+//! Bodies come as a whole and within the bound of their request, so nothing that a store sends can be larger than what was
+//! asked for. Only the headers that are needed are handed on.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http_body_util::BodyExt as _;
+use hyper::header::{CONTENT_LENGTH, ETAG, HOST, HeaderName, HeaderValue};
+use hyper::{Method, Response, StatusCode};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService,
+};
+use object_store::{ClientOptions, HeaderMap};
+use parking_lot::Mutex;
+
+use crate::error::SourceError;
+use crate::network::{WebNetwork, WebRequest};
+use crate::store::trouble::{MAX_REFUSAL, Refusal, StoreTrouble};
+use crate::web_url::WebUrl;
+use wardian_egress::error::errno;
+use wardian_egress::own_request::OwnResponse;
+
+/// Most bytes of the body of an answer; an extension of requests. Others than these have small answers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BodyBound(pub(super) usize);
+
+/// Sends the requests of one store.
+#[derive(Debug, Clone)]
+pub(super) struct StoreConnector {
+    pub(super) network: Arc<WebNetwork>,
+    /// The servers that the user's environment names.
+    pub(super) named: Vec<WebUrl>,
+    pub(super) is_signed: bool,
+    pub(super) trouble: Arc<Mutex<Option<StoreTrouble>>>,
+}
+
+impl HttpConnector for StoreConnector {
+    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+        Ok(HttpClient::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl HttpService for StoreConnector {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        *self.trouble.lock() = None;
+        self.exchange(request).await.map_err(|error| {
+            let kind = kind_of(&error);
+            let text = error.to_string();
+            *self.trouble.lock() = Some(StoreTrouble { is_missing_object: false, error });
+            HttpError::new(kind, std::io::Error::other(text))
+        })
+    }
+}
+
+impl StoreConnector {
+    async fn exchange(&self, request: HttpRequest) -> Result<HttpResponse, SourceError> {
+        let (head, body) = request.into_parts();
+        let (url, _) = WebUrl::parse(&head.uri.to_string())?;
+        let strange =
+            |problem: &str| SourceError::Server { url: url.named(), problem: problem.to_owned() };
+        let named = self.named.iter().find(|one| one.origin() == url.origin());
+        let named = named.ok_or_else(|| strange("is another server than the store's"))?;
+        let method = match head.method {
+            Method::GET => "GET",
+            Method::PUT => "PUT",
+            Method::POST => "POST",
+            _ => return Err(strange("gets no such request")),
+        };
+        let body = body.collect().await.map_err(|_fault| strange("gets no such body"))?;
+        let request = WebRequest {
+            method,
+            headers: headers_of(&head.headers),
+            body: body.to_bytes().to_vec(),
+            ..WebRequest::get(url.clone())
+        };
+        let most = head.extensions.get::<BodyBound>().map_or(MAX_REFUSAL, |bound| bound.0);
+        let mut response = self.network.send(&request, named).await?;
+        let status = StatusCode::from_u16(response.status())
+            .map_err(|_fault| strange("answers with a status that is none"))?;
+        if status.is_success() {
+            let body = self.whole(&mut response, &url, most).await?;
+            let body = body.ok_or_else(|| too_large(&url, most))?;
+            return Ok(answer(status, &response, body));
+        }
+        let body = self.whole(&mut response, &url, MAX_REFUSAL).await?.unwrap_or_default();
+        let region = response.header("x-amz-bucket-region");
+        let (code, is_signed) = (status.as_u16(), self.is_signed);
+        let refusal = Refusal { url: &url, status: code, region, body: &body, is_signed };
+        *self.trouble.lock() = Some(refusal.trouble());
+        // What it says has been read; a redirect is not followed.
+        Ok(answer(status, &response, Vec::new()))
+    }
+
+    /// The body of an answer; `None` if it is larger than `most`.
+    async fn whole(
+        &self,
+        response: &mut OwnResponse,
+        url: &WebUrl,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>, SourceError> {
+        let mut whole = Vec::new();
+        loop {
+            let piece = self.network.piece(response).await;
+            let broken = |fault: std::io::Error| SourceError::Server {
+                url: url.named(),
+                problem: format!("the answer breaks off: {fault}"),
+            };
+            let Some(piece) = piece.map_err(broken)? else { return Ok(Some(whole)) };
+            if whole.len().saturating_add(piece.len()) > most {
+                return Ok(None);
+            }
+            whole.extend_from_slice(&piece);
+        }
+    }
+}
+
+fn too_large(url: &WebUrl, most: usize) -> SourceError {
+    SourceError::TooLarge(format!("{} answers with more than {} KiB", url.named(), most >> 10))
+}
+
+/// The headers of a request but for those that the network writes.
+fn headers_of(headers: &HeaderMap) -> Vec<(String, String)> {
+    let is_ours = |name: &HeaderName| *name != HOST && *name != CONTENT_LENGTH;
+    let own = headers.iter().filter(|(name, _)| is_ours(name));
+    own.filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect()
+}
+
+/// The answer for the library, which wants a length and a tag of every object. The content is compared by who asked for it,
+/// so a store may leave them out.
+fn answer(status: StatusCode, response: &OwnResponse, body: Vec<u8>) -> HttpResponse {
+    let tag = response.header("etag").and_then(|tag| HeaderValue::from_str(tag).ok());
+    let length = HeaderValue::from(body.len());
+    let mut answer = Response::new(HttpResponseBody::from(body));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(ETAG, tag.unwrap_or(HeaderValue::from_static("\"\"")));
+    answer.headers_mut().insert(CONTENT_LENGTH, length);
+    answer
+}
+
+/// Whether a request may be repeated. What the rules forbid stays forbidden.
+fn kind_of(error: &SourceError) -> HttpErrorKind {
+    match error {
+        SourceError::Network { cause, .. } if cause.errno() == errno::EACCES => {
+            HttpErrorKind::Unknown
+        }
+        SourceError::Network { .. } => HttpErrorKind::Interrupted,
+        _ => HttpErrorKind::Unknown,
+    }
+}
