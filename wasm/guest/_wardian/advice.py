@@ -36,9 +36,6 @@ NO_PROCESSES = (
     "there are no other processes in the sandbox: use multiprocessing.Pool or "
     "concurrent.futures.ProcessPoolExecutor, which run the work in turn, or a plain loop"
 )
-NOT_INSTALLED = (
-    "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
-)
 NOTEBOOK = "the code is run as Python, not in a notebook"
 COMMANDS = (
     "use `subprocess.run(command, shell=True)`, which executes simple command lines of Python programs; no other "
@@ -66,6 +63,12 @@ class MissingPackages:
             raise ModuleNotFoundError(
                 f"No module named {name!r}: it is not installed; {advice}", name=name
             )
+
+
+# As Python cuts its own frames of a failed import out of the traceback, it cuts this one.
+MissingPackages.find_spec.__code__ = MissingPackages.find_spec.__code__.replace(
+    co_filename="<frozen importlib._bootstrap>"
+)
 
 
 def _is_import() -> bool:
@@ -183,6 +186,25 @@ def _input(prompt: object = "", /) -> str:
     return line.removesuffix("\n")
 
 
+def _patch_traceback(module: Any) -> None:
+    """Lets everything that prints tracebacks say of a missing module what to do here.
+
+    Python's own words are about `site-packages` and virtual environments, and for a part of its library that
+    is not here they take the place of the error's text.
+    """
+    report, text_of = module.TracebackException, module._safe_string
+    begin = report.__init__
+
+    @functools.wraps(begin)
+    def __init__(self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **named: Any) -> None:
+        begin(self, exc_type, exc_value, exc_traceback, **named)
+        if exc_type is not None and issubclass(exc_type, ModuleNotFoundError):
+            text = text_of(exc_value, "exception")
+            self._str = packages.with_advice(text, getattr(exc_value, "name", None))
+
+    report.__init__ = __init__
+
+
 def _patch_shutil(module: Any) -> None:
     module.which = programs.which(module.which)
 
@@ -197,6 +219,7 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "socket": _patch_socket,
     "shutil": _patch_shutil,
     "subprocess": popen.patch_subprocess,
+    "traceback": _patch_traceback,
 }
 
 
@@ -293,11 +316,7 @@ def explain(exception: BaseException) -> None:
     `remarks.of` has what depends on the lines that have failed.
     """
     if type(exception) is ModuleNotFoundError:
-        name = exception.name
-        if isinstance(name, str) and exception.msg == f"No module named {name!r}":
-            if name.partition(".")[0] == name:
-                part = packages.MISSING_PARTS.get(name, NOT_INSTALLED)
-                exception.msg = f"{exception.msg}: {part}"
+        exception.msg = packages.with_advice(exception.msg, exception.name)
     elif type(exception) is NameError:
         if exception.name in ("display", "get_ipython"):
             text = f"{exception.args[0]}: {NOTEBOOK}; print the value, or return it"

@@ -6,7 +6,7 @@ import atexit
 import os
 from typing import Any
 
-from _wardian import descriptors
+from _wardian import descriptors, packages
 from tests.support import Sandbox, places
 
 FILL = '''"""Fills a form."""
@@ -40,6 +40,7 @@ FILES = {
     "scripts/lines.py": "import sys\nfor line in sys.stdin:\n    print(line.strip()[::-1])\n",
     "scripts/asks.py": "print('got', input('name? '))\n",
     "scripts/exits.py": "import sys\nprint('before')\nsys.exit(eval(sys.argv[1]))\n",
+    "scripts/lacks.py": "import nothing_like_it\n",
     "scripts/raises.py": "def check(x):\n    raise ValueError(f'no field {x}')\n\ncheck('a')\n",
     "scripts/env.py": "import os\nprint(os.environ.get('MODE'))\n",
     "scripts/facts.py": (
@@ -155,6 +156,14 @@ class Scripts(Sandbox):
                 "    raise ValueError(f'no field {x}')",
                 "ValueError: no field a",
             ],
+        )
+
+    def test_a_missing_module_is_told_with_advice(self):
+        end, report = self.call("scripts/lacks.py")
+        self.assertEqual((end, report["type"]), ("raised", "ModuleNotFoundError"))
+        said = self.complained.splitlines()[-1]
+        self.assertEqual(
+            said, f"ModuleNotFoundError: No module named 'nothing_like_it': {packages.NOT_INSTALLED}"
         )
 
     def test_the_process_looks_like_one_that_runs_the_file(self):
