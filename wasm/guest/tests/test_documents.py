@@ -7,6 +7,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -138,6 +139,7 @@ class Refusals(unittest.TestCase):
         for error, kind, said in [
             (OSError("No backend\nBased on the extension, these:\n  FFMPEG:  pip install imageio[ffmpeg]"), OSError, "No backend; no video"),
             (ImportError("The `pyav` plugin is not installed. Use `pip install imageio[pyav]` to install it."), ImportError, "installed; no video"),
+            (OSError("No backend\nBased on the extension, these:\n  pyav:  pip install imageio[pyav]"), OSError, "PNG, JPEG, GIF"),
             (ImportError("The `gdal` plugin is not installed. Use `pip install imageio[gdal]` to"), ImportError, "PNG, JPEG, GIF"),
             (FileNotFoundError(2, "No such file", "x"), FileNotFoundError, "No such file"),
         ]:  # fmt: skip
@@ -148,6 +150,50 @@ class Refusals(unittest.TestCase):
         for legacy, kind in ((True, ValueError), (False, OSError)):
             with self.assertRaisesRegex(kind, "A.MP4` cannot be opened; no video codec"):
                 module.imopen(Path("A.MP4"), None, legacy_mode=legacy)
+
+    def test_plugins_that_call_c_libraries_are_missing(self):
+        def find(config):
+            raise config.error
+
+        module = types.SimpleNamespace(
+            PluginConfig=type("PluginConfig", (), {"plugin_class": property(find), "format": property(find)})
+        )
+        documents.CHANGED["imageio.config.plugins"](module)
+        config = module.PluginConfig()
+        config.name = "EXR-FI"
+        for error, kind in ((OSError("ctypes is unavailable"), ImportError), (RuntimeError("x"), RuntimeError)):
+            config.error = error
+            for name in ("plugin_class", "format"):
+                with self.assertRaises(kind):
+                    getattr(config, name)
+
+    def test_dicom_is_written_under_its_names_and_where_it_is_asked_for(self):
+        class Base:
+            def __init__(self, request):
+                self.request = request
+
+        class Plugin(Base):
+            def __init__(self, request, **named):
+                super().__init__(request)
+
+        modes = types.SimpleNamespace(read="r", write="w")
+        module = types.SimpleNamespace(PydicomPlugin=Plugin, IOMode=modes, InitializationError=LookupError)
+        documents.CHANGED["imageio.plugins.pydicom"](module)
+        extensions = types.ModuleType("imageio.config.extensions")
+        extensions.known_extensions = {".dcm": [types.SimpleNamespace(priority=["DICOM", "pydicom"])]}
+
+        def imopen(uri, mode, plugin=None):
+            extension = "." + uri.partition(".")[2]
+            return Plugin(types.SimpleNamespace(mode=types.SimpleNamespace(io_mode=mode), extension=extension))
+
+        opener = types.SimpleNamespace(imopen=imopen)
+        documents.CHANGED["imageio.core.imopen"](opener)
+        with unittest.mock.patch.dict(sys.modules, {"imageio.config.extensions": extensions}):
+            for uri, mode, plugin in (("a.dcm", "w", None), ("a.svg", "r", None), ("a.svg", "w", "pydicom")):
+                self.assertIsInstance(opener.imopen(uri, mode, plugin=plugin), Plugin)
+            with self.assertRaises(LookupError):
+                opener.imopen("a.svg", "w")
+            imopen("a.svg", "w")  # a program that uses the class itself
 
     def test_pictures_of_charts_are_refused_with_advice(self):
         module = types.SimpleNamespace(renderers=types.SimpleNamespace(default="browser"))
