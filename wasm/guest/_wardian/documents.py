@@ -136,6 +136,7 @@ LENT: Mapping[str, Mapping[str, Fill]] = {
         "cryptography.hazmat.backends": ciphers.fill_backends,
         "cryptography.hazmat.primitives.ciphers": ciphers.fill_ciphers,
     },
+    "pypdf._crypt_providers._cryptography": ciphers.OF_PYPDF,
     "pdfplumber.display": {"pypdfium2": _fill_pdfium},
 }
 """Modules that single modules find while they are loaded, and nobody else."""

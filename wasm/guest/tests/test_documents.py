@@ -55,6 +55,68 @@ class Ciphers(unittest.TestCase):
                 ciphers.encrypt(key, vector, data)
 
 
+    def test_rc4_is_that_of_its_test_vectors(self):
+        # RFC 6229.
+        key = bytes.fromhex("0102030405")
+        self.assertEqual(ciphers._mixed(key, bytes(16)).hex(), "b2396305f03dc027ccc3524a0a1118a8")
+        self.assertEqual(ciphers._mixed(key, b""), b"")
+
+
+class Provider(unittest.TestCase):
+    """What pypdf imports of `cryptography`."""
+
+    def setUp(self) -> None:
+        self.names: dict[str, object] = {}
+        for fill in ciphers.OF_PYPDF.values():
+            fill(self.names)
+
+    def encrypted(self, algorithm, mode, *parts):
+        encryptor = self.names["Cipher"](algorithm, mode).encryptor()
+        return b"".join([*map(encryptor.update, parts), encryptor.finalize()])
+
+    def test_parts_are_encrypted_as_the_whole(self):
+        key, coded = map(bytes.fromhex, Ciphers.EXAMPLES[0])
+        mode = self.names["CBC"](Ciphers.VECTOR)
+        algorithm = self.names["AES"](key)
+        for at in (0, 5, 16, 20, 32):
+            parts = Ciphers.PLAIN[:at], Ciphers.PLAIN[at:]
+            self.assertEqual(self.encrypted(algorithm, mode, *parts), coded)
+        # FIPS 197 and NIST SP 800-38A.
+        ecb = self.encrypted(algorithm, self.names["ECB"](), Ciphers.PLAIN[:32])
+        self.assertEqual(ecb.hex(), "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf")
+        stream = self.encrypted(self.names["ARC4"](bytes.fromhex("0102030405")), None, bytes(7), bytes(9))
+        self.assertEqual(stream.hex(), "b2396305f03dc027ccc3524a0a1118a8")
+
+    def test_padding_is_added_and_taken_away(self):
+        padding = self.names["PKCS7"](128)
+        for size in range(34):
+            padder, unpadder = padding.padder(), padding.unpadder()
+            padded = padder.update(b"x" * size) + padder.finalize()
+            self.assertEqual(len(padded), size // 16 * 16 + 16)
+            self.assertEqual(unpadder.update(padded) + unpadder.finalize(), b"x" * size)
+        for wrong in (b"", b"x" * 15, b"x" * 15 + b"\0", b"x" * 15 + b"\x11", b"x" * 14 + b"\x01\x02"):
+            unpadder = padding.unpadder()
+            unpadder.update(wrong)
+            with self.assertRaisesRegex(ValueError, "Invalid padding bytes"):
+                unpadder.finalize()
+
+    def test_what_openssl_refuses_is_refused(self):
+        cipher, aes = self.names["Cipher"], self.names["AES"]
+        with self.assertRaisesRegex(ValueError, "not a multiple of the block length"):
+            self.encrypted(aes(bytes(16)), self.names["ECB"](), b"x")
+        for refused in (
+            lambda: aes(bytes(15)),
+            lambda: self.names["ARC4"](bytes(6)),
+            lambda: cipher(aes(bytes(16)), self.names["CBC"](bytes(8))),
+        ):
+            with self.assertRaisesRegex(ValueError, "Invalid (key|IV) size"):
+                refused()
+
+    def test_only_the_provider_of_pypdf_finds_them(self):
+        self.assertIs(documents.LENT["pypdf._crypt_providers._cryptography"], ciphers.OF_PYPDF)
+        self.assertFalse(any(name.startswith("cryptography") for name in sys.modules))
+
+
 def zipped(*members: tuple[str, str]) -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
