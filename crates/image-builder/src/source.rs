@@ -89,6 +89,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/science.py",
     "_wardian/script.py",
     "_wardian/shell.py",
+    "_wardian/shell_arithmetic.py",
     "_wardian/shell_options.py",
     "_wardian/shell_syntax.py",
     "_wardian/shells.py",

@@ -121,6 +121,14 @@ LINES = [
     "set -- ; mkdir -p \"${1:-out dir}\" ${1:-\"in dir\"} ${1:-x y}; ls; E=; echo [${E-d}] [${E:-d}] [${F-d}] \"[${E-d}${F:-}]\" ${F:-$HOME}",
     "echo ${F:-'a  b'} \"${F:-a  b}\" ${F:-a  b} \"${F:-$(echo 'x')}\" ${F:-\"a}b\"}; echo `echo \\`echo in\\``; echo \"$(echo \"a\\\"b)\")\"",
     "true && (exit 3) || echo $?; (cd sub; umask 077); echo ${10:-none}",
+    "echo $((1 + 2)) $((7 / 2)) $((-7 / 2)) $((-7 % 3)) $((2 * (3 + 4))) \"$((1<<10))\" $((0x1f + 010))",
+    "i=3; echo $((i + 1)) $(($i * 2)) $((${i} - 1)) $((i)) $((none)) $((i=7)) $i $((i += 2)) $((i <<= 2)); echo $i",
+    "echo $((1 < 2)) $((2 <= 1)) $((1 == 1 && 0 || 1)) $((!0)) $((~5)) $((5 & 3 | 8 ^ 1)) $((1 ? 2 : 3)) $((0 ? 2 : 0 ? 3 : 4))",
+    "echo $((0 && 1 / 0)) $((1 || x = 4)) [$x] $((9223372036854775807 + 1)) $((1 >> 1)) $((- - 3)) $((+4))",
+    "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); echo $i; done; echo $(( $(echo 4) + `echo 5` ))",
+    "echo $((1 / 0)); echo never", "echo $((1 +)); echo never", "echo $((1 2))", "x=abc; echo $((x)); echo never",
+    "echo a$((1+1))b$((2+2)) $(((1 + 2) * 3)); x=$((4))$((5)); echo $x; echo $( (echo in) ); cat <<E\nsum $((2 + 3))\nE",
+    "echo ${NOTHING:-$((6 * 7))}; x=' 12 '; echo $((x + 1)); x=-5; echo $((x * x)) $((x / 2)); [ $((3 % 2)) -eq 1 ] && echo odd",
 ]
 
 
@@ -136,7 +144,6 @@ class Others(Compared):
         for line, words in [
             ("echo a; case x in x) echo b;; esac", "`case` is not understood here: write it in Python"),
             ("echo a > made; f() { echo b; }", "functions are not understood"),
-            ("echo $((1 + 2))", "calculate in Python"),
             ("echo ${HOME%/*}", "is not understood here"),
             ("echo a; [[ a == a ]]", "`[[` is not understood"),
             ("echo a; trap 'rm x' EXIT", "`trap` is not understood"),
