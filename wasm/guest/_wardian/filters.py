@@ -84,22 +84,28 @@ def _skip(line: bytes, at: int) -> int:
     return at
 
 
+_NUMBER = re.compile(rb"[ \t\n]*(-?)(\d*)(?:\.(\d*))?([KMGTPEZYk]?)")
+_INVERTED = bytes.maketrans(b"0123456789", b"9876543210")
+
+
+def _number(is_negative: bool, whole: bytes, rest: bytes) -> tuple[int, int, bytes]:
+    """A number of any length in a form that is compared as it: its sign, its size and its digits."""
+    if not whole and not rest:
+        return 0, 0, b""
+    digits = whole + b"." + rest
+    return (-1, -len(whole), digits.translate(_INVERTED) + b"~") if is_negative else (1, len(whole), digits)
+
+
 def _form(options: frozenset[str]) -> Callable[[bytes], Any]:
     """What parts of lines are compared by."""
     if "n" in options or "h" in options:
-        from decimal import Decimal
-
-        number = re.compile(rb"[ \t\n]*(-?)(\d*)(?:\.(\d*))?([KMGTPEZYk]?)")
 
         def form(part: bytes) -> Any:
-            match: Any = number.match(part)
+            match: Any = _NUMBER.match(part)
             sign, whole, rest, unit = match.groups()
-            digits = (whole or b"0").decode() + "." + (rest or b"0").decode()
-            value = Decimal(f"{sign.decode()}{digits}")
-            if "h" not in options:
-                return value
-            order = (_SIZES.find(unit.upper()) + 1 if unit else 0) if value else 0
-            return (-order if value < 0 else order), value
+            value = _number(bool(sign), whole.lstrip(b"0"), (rest or b"").rstrip(b"0"))
+            order = _SIZES.find(unit.upper()) + 1 if unit and value[0] else 0
+            return (value[0] * order, value) if "h" in options else value
 
         return form
     if "f" in options:

@@ -136,7 +136,7 @@ TEXTS = {
     "log.txt": "Error: disk full\nwarning: low\nerror: again\n\ninfo 42 ok\nERROR 7\nfoo(bar) a.b a+b\nlast line error",
     "data.csv": "name,age,city\nAnn,34,Rome\nBob,7,Bern\nCid,34,Aarau\n,,\nDora,101,Rome\n",
     "words.txt": "pear\napple\nfig\napple\nPear\nfig\nfig\n  indented 10\nx 9\n",
-    "numbers.txt": "10\n9\n-3\n2.5\n2.50\n1e3\nabc\n\n0\n-12\n100K\n2M\n",
+    "numbers.txt": "10\n9\n-0.05\n-0.5\n-0.505\n0.05\n0.5\n0.505\n007\n-3\n2.5\n2.50\n1e3\nabc\n\n0\n-12\n100K\n2M\n",
     "src/a.py": "import os\ndef main():\n    return os.getcwd()  # TODO\n",
     "src/b.txt": "nothing\n",
     "src/deep/c.py": "import sys\nimport os.path\n",
