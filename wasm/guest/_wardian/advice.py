@@ -24,6 +24,7 @@ from _wardian import (
     import_hooks,
     network,
     packages,
+    places,
     popen,
     processes,
     programs,
@@ -328,6 +329,8 @@ def explain(exception: BaseException) -> None:
         name = os.path.basename(path) if isinstance(path, str) else ""
         if name and os.path.dirname(path) and _is_mounted(name):
             exception.filename = _advised(path, f"it is mounted as `{name}`: open that name")
+        elif isinstance(path, str) and (about := about_skills(path)) is not None:
+            exception.filename = _advised(path, about)
         elif isinstance(path, str) and _FOREIGN.match(path):
             is_written = _is_written(exception)
             exception.filename = _advised(path, f"{_WRITE}`{name}`" if is_written else _READ)
@@ -348,6 +351,43 @@ def explain(exception: BaseException) -> None:
 
 
 _MOST_NAMED = 8
+_MOST_SEEN = 2_000
+
+
+def about_skills(path: str) -> str | None:
+    """Advice on a missing file that belongs to a mounted skill, or that a mounted skill has elsewhere."""
+    begin = f"{places.SKILLS}/"
+    try:
+        skills = sorted(os.listdir(places.SKILLS))[:_MOST_NAMED]
+        if not path.startswith(begin):
+            inner = path.removeprefix(f"{places.WORKSPACE}/")
+            folders = [os.path.dirname(sys.argv[0])] if sys.argv and sys.argv[0].startswith(begin) else []
+            folders += [begin + skill for skill in skills]
+            found = [] if inner.startswith("/") else [f"{one}/{inner}" for one in folders]
+            there = next((one for one in found if os.path.isfile(one)), None)
+            here = "the current folder is that of the run, /workspace, and the skill has"
+            return None if there is None else f"{here} `{os.path.normpath(there)}`: open that"
+        name = path[len(begin) :].partition("/")[0]
+        if not os.path.isdir(begin + name):
+            listed = ", ".join(f"`{skill}`" for skill in skills) or "none"
+            return f"no skill `{name}` is mounted in this run (mounted: {listed}); code mounts it with `mount_skills`"
+        others = _named_so(begin + name, os.path.basename(path))
+        if others:
+            return f"the skill has {', '.join(f'`{other}`' for other in others)}"
+    except OSError:
+        return None
+    return f"the skill `{name}` has no such file; `os.walk({begin + name!r})` lists what it has"
+
+
+def _named_so(folder: str, name: str) -> list[str]:
+    """Files below a folder with this name, in any case."""
+    found, seen = [], 0
+    for place, _, names in os.walk(folder):
+        seen += len(names) + 1
+        found += [f"{place}/{one}" for one in names if one.lower() == name.lower()]
+        if seen > _MOST_SEEN:
+            break
+    return sorted(found)[:_MOST_NAMED]
 
 
 def mounted_blobs() -> str:
