@@ -274,7 +274,11 @@ fn a_lock_notes_the_batteries_that_its_packages_require() {
     let other = text.replace("batteries = [\"pdfminer-six==", "batteries = [\"pdfminer-six==1");
     skills.file("acme.read/code/pylock.toml", &other);
     let check = command.run(&["skills", "check", folder]).with(1);
-    assert!(check.stderr.contains("it was made with the battery pdfminer-six 1"), "{}", check.stderr);
+    assert!(
+        check.stderr.contains("it was made with the battery pdfminer-six 1"),
+        "{}",
+        check.stderr
+    );
 
     skills.file("acme.read/code/requirements.txt", "tiny-old\n");
     let refused = command.run(&lock).with(1).stderr;

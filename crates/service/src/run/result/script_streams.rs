@@ -247,7 +247,8 @@ mod tests {
             dropped: 1_000,
             ends: vec![chunk(Stream::Stderr, "ValueError: x\n")],
         };
-        let line = "\n[986 bytes of both streams together are beyond the limit of logs, and lost]\n";
+        let line =
+            "\n[986 bytes of both streams together are beyond the limit of logs, and lost]\n";
         assert_eq!(whole_with_end(&logs, Stream::Stdout), format!("begin{line}"));
         assert_eq!(whole_with_end(&logs, Stream::Stderr), format!("{line}ValueError: x\n"));
         (logs.dropped, logs.ends) = (0, Vec::new());
