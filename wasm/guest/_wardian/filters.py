@@ -279,7 +279,7 @@ def cut(words: Sequence[str]) -> int:
 
 # tr
 
-_SET_CLASSES = {
+_SET_CLASSES: dict[str, Callable[[int], bool]] = {
     "alpha": lambda byte: chr(byte).isalpha(), "digit": lambda byte: chr(byte).isdigit(),
     "alnum": lambda byte: chr(byte).isalnum(), "upper": lambda byte: chr(byte).isupper(),
     "lower": lambda byte: chr(byte).islower(), "space": lambda byte: byte in b" \t\n\r\f\v",

@@ -140,7 +140,7 @@ class _Expression:
         call.has_action = True
         if name in ("-print", "-print0"):
             end = "\n" if name == "-print" else "\0"
-            return lambda found: put(1, f"{found.path}{end}".encode("utf-8", "surrogateescape")) is None
+            return lambda found: _print(found, end)
         if name == "-quit":
 
             def leave(found: _Found) -> bool:
@@ -165,6 +165,11 @@ class _Expression:
             said("find", f"cannot delete ‘{found.path}’: {reason_of(error)}")
             return False
         return True
+
+
+def _print(found: _Found, end: str) -> bool:
+    put(1, f"{found.path}{end}".encode("utf-8", "surrogateescape"))
+    return True
 
 
 def _named(name: str, pattern: str) -> _Test:
@@ -256,7 +261,7 @@ def find(words: Sequence[str]) -> int:
         inner = test
 
         def test(found: _Found) -> bool:
-            return inner(found) and put(1, f"{found.path}\n".encode("utf-8", "surrogateescape")) is None
+            return inner(found) and _print(found, "\n")
 
     for folder in folders or ["."]:
         if not os.path.lexists(folder):

@@ -329,7 +329,7 @@ class _Grep:
         names = self.names
         lines = [line.removesuffix(b"\n").decode("utf-8", "surrogateescape") for line in lines_of(content)]
         wanted = "v" not in names
-        chosen = []
+        chosen: list[int] = []
         for number, line in enumerate(lines):
             if self.most >= 0 and len(chosen) >= self.most:
                 break
