@@ -190,8 +190,8 @@ def _input(prompt: object = "", /) -> str:
 def _patch_traceback(module: Any) -> None:
     """Lets everything that prints tracebacks say of a missing module what to do here.
 
-    Python's own words are about `site-packages` and virtual environments, and for a part of its library that
-    is not here they take the place of the error's text.
+    Python's own words are about `site-packages` and virtual environments. For a part of its library that is not
+    here they take the place of the error's text, and stay where there is no advice.
     """
     report, text_of = module.TracebackException, module._safe_string
     begin = report.__init__
@@ -200,8 +200,10 @@ def _patch_traceback(module: Any) -> None:
     def __init__(self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **named: Any) -> None:
         begin(self, exc_type, exc_value, exc_traceback, **named)
         if exc_type is not None and issubclass(exc_type, ModuleNotFoundError):
-            text = text_of(exc_value, "exception")
-            self._str = packages.with_advice(text, getattr(exc_value, "name", None))
+            text, name = text_of(exc_value, "exception"), getattr(exc_value, "name", None)
+            is_plain = text == f"No module named {name!r}" and name not in packages.MISSING_PARTS
+            if not (is_plain and name in sys.stdlib_module_names):
+                self._str = packages.with_advice(text, name)
 
     report.__init__ = __init__
 

@@ -135,6 +135,8 @@ class Packages(Sandbox):
             found = Report(type(error), error, None, compact=True)._str
             self.assertTrue(found == said or name == "termios" and found.startswith(said), found)
         self.assertEqual(Report(ValueError, ValueError("v"), None)._str, "v")
+        error = ModuleNotFoundError("No module named 'msvcrt'", name="msvcrt")
+        self.assertIn("Site", Report(type(error), error, None)._str, "Python has words of its own for it")
 
     def test_an_unknown_module_is_said_not_to_be_installable(self):
         message = self.fails("import no_such_thing")["message"]
