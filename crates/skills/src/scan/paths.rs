@@ -135,12 +135,13 @@ pub(crate) fn is_agent_path(text: &str) -> bool {
 }
 
 /// Folders from which agents take skills, commands and helpers: where people install them.
-const AGENT_FOLDERS: [&str; 5] = [
+const AGENT_FOLDERS: [&str; 6] = [
     "/.claude/skills",
     "/.claude/commands",
     "/.claude/agents",
     "/.cursor/skills",
     "/.cursor/commands",
+    "/.openclaw/skills",
 ];
 
 /// True for the path of a folder into which skills and commands of an agent are installed.

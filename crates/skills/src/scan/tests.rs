@@ -154,7 +154,8 @@ fn honest_programs_have_no_warnings() {
 
 #[test]
 fn a_readme_may_say_how_its_skill_is_installed() {
-    let install = "# Skill\n\n```bash\ncp -r my-skill ~/.claude/skills/\n```\n";
+    let install = "# Skill\n\n```bash\ncp -r my-skill ~/.claude/skills/\n\
+                   cp -R tools/my-skill ~/.openclaw/skills/my-skill\n```\n";
     for readme in ["README.md", "docs/README.de.md", "INSTALL.md"] {
         let found = scan(&[(readme, install)]);
         assert!(has(&found, "skill-install") && !has(&found, "agent-settings"), "{readme}");
