@@ -305,7 +305,7 @@ impl fmt::Debug for Capture {
 /// Adds output to the last bytes of a stream, of which some more than [`Logs::MAX_END`] are kept.
 fn keep_end(end: &mut Vec<u8>, output: &[u8]) {
     let last = output.get(output.len().saturating_sub(Logs::MAX_END)..).unwrap_or(output);
-    if end.len().saturating_add(last.len()) > 2 * Logs::MAX_END {
+    if end.len().saturating_add(last.len()) > Logs::MAX_END.saturating_mul(2) {
         end.drain(..end.len().saturating_sub(Logs::MAX_END));
     }
     end.extend_from_slice(last);

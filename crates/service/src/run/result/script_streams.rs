@@ -74,7 +74,7 @@ impl ScriptStreams {
         let [stdout, stderr] =
             [Stream::Stdout, Stream::Stderr].map(|one| whole_with_end(&outcome.logs, one));
         let lost = lost_line(&outcome.logs);
-        let said = stderr.strip_suffix(&lost).unwrap_or(&stderr);
+        let said = stderr.strip_suffix(lost.as_str()).unwrap_or(&stderr);
         let last = said.trim_end().lines().next_back().unwrap_or_default();
         streams.last_line = one_line(last);
         let dropped = outcome.logs.dropped;
