@@ -333,7 +333,7 @@ fn what_is_no_script_is_refused_with_what_is() {
     assert!(past.message.contains("`scripts/tool.py`"), "{past:?}");
     let tool = json!({"name": "acme.api", "script": "scripts/tool.py"});
     assert_eq!(client.call("execute_skill", tool).unwrap()["stdout"], "tool\n");
-    let module = json!({"name": "forms", "script": "scripts/fill.py", "input_blobs": [
+    let module = json!({"name": "acme.api", "input_blobs": [
         {"blob": client.create_text("x", "text/x-python"), "path": "json.py"}]});
     assert!(refused(module).message.contains("json.py"));
 }
