@@ -54,6 +54,19 @@ const FILES: &[(&str, &str)] = &[
          print('found 2 problems')\nprint('line 3: no field', file=sys.stderr)\nsys.exit(3)\n",
     ),
     ("scripts/raises.py", "def load(x):\n    raise ValueError(f'no field {x}')\n\nload('a')\n"),
+    ("scripts/lacks.py", "import nothing_like_it\n"),
+    (
+        "scripts/tells.py",
+        "import logging, traceback\ntry:\n    import nothing_like_it\nexcept ImportError:\n    \
+         traceback.print_exc()\n    logging.exception('no module')\n",
+    ),
+    ("scripts/opens.py", "import sys\nopen(sys.argv[1])\n"),
+    (
+        "scripts/lint.py",
+        "import ast, importlib.util, json, sys\n\
+         names = [node.name for node in ast.walk(ast.parse(open(sys.argv[1]).read())) if hasattr(node, 'name')]\n\
+         print(names, json.loads('1'), importlib.util.find_spec('work'), importlib.util.find_spec('mod'))\n",
+    ),
     ("scripts/long.py", "for n in range(20_000):\n    print(n)\n"),
     (
         "scripts/starts.py",
@@ -205,6 +218,77 @@ fn a_script_that_fails_loses_neither_its_output_nor_its_files() {
 }
 
 #[test]
+fn a_missing_module_is_told_with_advice_wherever_a_script_runs() {
+    let skills = skills();
+    let server = TestServer::start(&["--skills", skills.path()]);
+    let client = server.client();
+    let advice = "ModuleNotFoundError: No module named 'nothing_like_it': it is not installed, and nothing can be \
+                  installed; load_skills_protocol_guide lists what is; a skill has others that `wardian skills deps \
+                  lock` has locked\n";
+    for more in [json!({}), json!({"session": "new"})] {
+        let ended = call(&client, "scripts/lacks.py", more.clone());
+        assert!(ended["stderr"].as_str().unwrap().ends_with(advice), "{ended:#}");
+        let ended = call(&client, "scripts/tells.py", more);
+        let stderr = ended["stderr"].as_str().unwrap();
+        assert_eq!(stderr.matches(advice).count(), 2, "{stderr}");
+        assert!(!stderr.contains("Site initialization"), "{stderr}");
+    }
+    let code = "import subprocess, sys\nopen('x.py', 'w').write('import nothing_like_it')\n\
+                [subprocess.run([sys.executable, *words], capture_output=True, text=True).stderr \
+                for words in (['x.py'], ['-m', 'x'], ['-c', 'import nothing_like_it'])]";
+    let children = client.run(code);
+    for said in children["output"]["result"].as_array().unwrap() {
+        assert!(said.as_str().unwrap().ends_with(advice), "{children:#}");
+    }
+}
+
+#[test]
+fn a_missing_file_of_a_skill_is_said_to_be_one() {
+    let skills = skills();
+    let server = TestServer::start(&["--skills", skills.path()]);
+    let client = server.client();
+    for more in [json!({}), json!({"session": "new"})] {
+        for (path, words) in [
+            ("data.json", "and the skill has `/skills/forms/scripts/data.json`: open that"),
+            ("/skills/forms/data.json", "the skill has `/skills/forms/scripts/data.json`"),
+            ("/skills/forms/none.json", "the skill `forms` has no such file"),
+            ("/skills/none/data.json", "no skill `none` is mounted in this run (mounted: `forms`)"),
+        ] {
+            let mut params = json!({"argv": [path]});
+            params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let ended = call(&client, "scripts/opens.py", params);
+            let stderr = ended["stderr"].as_str().unwrap();
+            assert!(stderr.contains(words) && !stderr.contains("input_blobs"), "{path}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_script_reads_python_files_and_does_not_import_them() {
+    let skills = skills();
+    let manifest = "name = \"acme.net\"\nversion = \"1.0.0\"\ndescription = \"d\"\nkind = \"action\"\n\
+                    [permissions]\nnetwork = [\"https://api.example\"]\n";
+    skills.file("acme.net/skill.toml", manifest).file("acme.net/scripts/a.py", "print(1)\n");
+    skills.file("acme.net/SKILL.md", "---\nname: N\nshort_description: d\n---\n\n# N\n\nText.\n");
+    let server = TestServer::start(&["--skills", skills.path()]);
+    let client = server.client();
+    let blob = client.create_text("def work(): pass\nclass B: pass\n", "text/x-python");
+    let files = json!([
+        {"blob": blob, "path": "mod.py"}, {"blob": blob, "path": "json.py"},
+        {"blob": blob, "path": "work/__init__.py"},
+    ]);
+    for more in [json!({}), json!({"session": "new"})] {
+        let mut params = json!({"argv": ["work/__init__.py"], "input_blobs": files});
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let ended = call(&client, "scripts/lint.py", params);
+        assert_eq!(ended["stdout"], "['work', 'B'] 1 None None\n", "{ended:#}");
+    }
+    let params = json!({"name": "acme.net", "script": "scripts/a.py", "input_blobs": files});
+    let error = client.refusal("execute_skill", params);
+    assert!(error.message.contains("because the skill declares a network"), "{error:?}");
+}
+
+#[test]
 fn a_long_stream_is_cut_in_the_result_and_kept_whole() {
     let skills = skills();
     let server = TestServer::start(&["--skills", skills.path()]);
@@ -249,7 +333,7 @@ fn what_is_no_script_is_refused_with_what_is() {
     assert!(past.message.contains("`scripts/tool.py`"), "{past:?}");
     let tool = json!({"name": "acme.api", "script": "scripts/tool.py"});
     assert_eq!(client.call("execute_skill", tool).unwrap()["stdout"], "tool\n");
-    let module = json!({"name": "forms", "script": "scripts/fill.py", "input_blobs": [
+    let module = json!({"name": "acme.api", "input_blobs": [
         {"blob": client.create_text("x", "text/x-python"), "path": "json.py"}]});
     assert!(refused(module).message.contains("json.py"));
 }

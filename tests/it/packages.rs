@@ -257,6 +257,33 @@ fn no_silent_lack_of_packages_a_skill_fails_before_the_run() {
 }
 
 #[test]
+fn a_lock_notes_the_batteries_that_its_packages_require() {
+    let (command, wheels, skills) = (Command::new(), Wheels::new(), SkillFolder::new());
+    wheels.add("tiny_reader", "1.0", &["pdfminer.six"], &[("tiny_reader.py", &unique())]);
+    wheels.add("tiny_old", "1.0", &["pdfminer.six<2000"], &[("tiny_old.py", "X = 1\n")]);
+    skills.action("acme.read", "1.0.0", "def main(args):\n    return 1\n");
+    skills.file("acme.read/code/requirements.txt", "tiny-reader\n");
+    let folder = skills.at("acme.read");
+    let folder = folder.to_str().unwrap();
+    let lock = ["skills", "deps", "lock", folder, "--from", wheels.path(), "--json"];
+    let locked = command.run(&lock).with(0).json();
+    let _guard = LayerGuard::of(&command, &locked);
+    assert_eq!(locked["batteries"][0]["name"], "pdfminer-six", "{locked:#}");
+    let text = fs::read_to_string(skills.at("acme.read").join("code/pylock.toml")).unwrap();
+    assert!(text.contains("batteries = [\"pdfminer-six=="), "{text}");
+    let other = text.replace("batteries = [\"pdfminer-six==", "batteries = [\"pdfminer-six==1");
+    skills.file("acme.read/code/pylock.toml", &other);
+    let said = command.run(&["skills", "check", folder]).with(1).stderr.replace('\u{2502}', " ");
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("it was made with the battery pdfminer-six 1"), "{said}");
+
+    skills.file("acme.read/code/requirements.txt", "tiny-old\n");
+    let refused = command.run(&lock).with(1).stderr;
+    assert!(refused.contains("`pdfminer-six` is a battery, which stays at"), "{refused}");
+    assert!(refused.contains("or list `pdfminer-six` in the version that you need"), "{refused}");
+}
+
+#[test]
 fn layers_are_compiled_once_and_their_files_are_read_only() {
     let (command, wheels, skills) = (Command::new(), Wheels::new(), SkillFolder::new());
     let stale = "raise SystemExit('bytecode of the wheel was used')\n";

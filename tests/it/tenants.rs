@@ -179,6 +179,29 @@ fn calls(blob: &str) -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[test]
+fn python_files_for_a_script_need_the_scope_of_code() {
+    let skills = crate::support::SkillFolder::new();
+    skills.file("acme.lint/SKILL.md", "---\nname: lint\ndescription: Lints.\n---\n\n# Lint\n");
+    skills.file("acme.lint/scripts/a.py", "import sys\nprint(len(open(sys.argv[1]).read()))\n");
+    let place = Command::new();
+    let data = place.folder().join("data").to_str().unwrap().to_owned();
+    let settings = ["--set", "auth.mode=keys", "--set", "workers.require_lockdown=false"];
+    let arguments = [&settings[..], &["--skills", skills.path()]].concat();
+    let hosted = Hosted { server: TestServer::start_on(Path::new(&data), &arguments), place, data };
+    let owner = hosted.client(&hosted.key("acme", USUAL));
+    let blob = owner.create_text("x = 1\n", "text/x-python");
+    let params = json!({
+        "name": "lint", "script": "scripts/a.py", "argv": ["in.py"],
+        "input_blobs": [{"blob": blob, "path": "in.py"}],
+    });
+    assert_eq!(owner.call("execute_skill", params.clone()).unwrap()["stdout"], "6\n");
+    let executor = hosted.client(&hosted.key("acme", "execute,blobs"));
+    let refused = executor.refusal("execute_skill", params);
+    assert!(refused.message.contains("the key lacks the scope `code`"), "{refused:?}");
+    assert!(refused.message.contains("`in.py.txt`"), "{refused:?}");
+}
+
+#[test]
 fn a_key_can_do_what_its_scopes_say_and_nothing_else() {
     let hosted = Hosted::start();
     let owner = hosted.client(&hosted.key("acme", USUAL));

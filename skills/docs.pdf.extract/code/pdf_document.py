@@ -3,7 +3,7 @@
 import logging
 
 from pypdf import PdfReader
-from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
+from pypdf.errors import FileNotDecryptedError, PyPdfError
 from runtime import log
 
 HEADER_BYTES = 1_024
@@ -42,15 +42,10 @@ class PdfDocument:
         stream.seek(0)
         logging.getLogger("pypdf").setLevel(logging.ERROR)
         try:
-            self._reader = open_reader(stream)
+            self._reader = PdfReader(stream)
             self.page_count = self._count_pages(password)
         except PdfError:
             raise
-        except DependencyError:
-            raise PdfError(
-                "the PDF is encrypted in a way that cannot be decrypted here: remove the "
-                "encryption first"
-            ) from None
         except MemoryError:
             raise
         except Exception as error:
@@ -96,22 +91,6 @@ class PdfDocument:
             if text.strip():
                 found[name] = text.strip()[:METADATA_LETTERS]
         return found
-
-
-def open_reader(stream):
-    """Returns pypdf's reader of a PDF, with AES at hand if the PDF is encrypted."""
-    try:
-        reader = PdfReader(stream)
-        is_encrypted = reader.is_encrypted
-    except DependencyError:
-        is_encrypted = True
-    if is_encrypted:
-        # Only now: its tables are made when it is imported, and few PDFs need it.
-        import aes
-
-        aes.install()
-        reader = PdfReader(stream)
-    return reader
 
 
 def describe(error):

@@ -24,6 +24,7 @@ from _wardian import (
     import_hooks,
     network,
     packages,
+    places,
     popen,
     processes,
     programs,
@@ -36,9 +37,6 @@ from _wardian.programs import PROCESSES
 NO_PROCESSES = (
     "there are no other processes in the sandbox: use multiprocessing.Pool or "
     "concurrent.futures.ProcessPoolExecutor, which run the work in turn, or a plain loop"
-)
-NOT_INSTALLED = (
-    "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is"
 )
 NOTEBOOK = "the code is run as Python, not in a notebook"
 COMMANDS = (
@@ -67,6 +65,12 @@ class MissingPackages:
             raise ModuleNotFoundError(
                 f"No module named {name!r}: it is not installed; {advice}", name=name
             )
+
+
+# As Python cuts its own frames of a failed import out of the traceback, it cuts this one.
+MissingPackages.find_spec.__code__ = MissingPackages.find_spec.__code__.replace(
+    co_filename="<frozen importlib._bootstrap>"
+)
 
 
 def _is_import() -> bool:
@@ -186,6 +190,27 @@ def _input(prompt: object = "", /) -> str:
     return line.removesuffix("\n")
 
 
+def _patch_traceback(module: Any) -> None:
+    """Lets everything that prints tracebacks say of a missing module what to do here.
+
+    Python's own words are about `site-packages` and virtual environments. For a part of its library that is not
+    here they take the place of the error's text, and stay where there is no advice.
+    """
+    report, text_of = module.TracebackException, module._safe_string
+    begin = report.__init__
+
+    @functools.wraps(begin)
+    def __init__(self: Any, exc_type: Any, exc_value: Any, exc_traceback: Any, **named: Any) -> None:
+        begin(self, exc_type, exc_value, exc_traceback, **named)
+        if exc_type is not None and issubclass(exc_type, ModuleNotFoundError):
+            text, name = text_of(exc_value, "exception"), getattr(exc_value, "name", None)
+            is_plain = text == f"No module named {name!r}" and name not in packages.MISSING_PARTS
+            if not (is_plain and name in sys.stdlib_module_names):
+                self._str = packages.with_advice(text, name)
+
+    report.__init__ = __init__
+
+
 def _patch_shutil(module: Any) -> None:
     module.which = programs.which(module.which)
 
@@ -200,6 +225,7 @@ _PATCHES: dict[str, Callable[[Any], None]] = {
     "socket": _patch_socket,
     "shutil": _patch_shutil,
     "subprocess": popen.patch_subprocess,
+    "traceback": _patch_traceback,
 }
 
 
@@ -296,11 +322,7 @@ def explain(exception: BaseException) -> None:
     `remarks.of` has what depends on the lines that have failed.
     """
     if type(exception) is ModuleNotFoundError:
-        name = exception.name
-        if isinstance(name, str) and exception.msg == f"No module named {name!r}":
-            if name.partition(".")[0] == name:
-                part = packages.MISSING_PARTS.get(name, NOT_INSTALLED)
-                exception.msg = f"{exception.msg}: {part}"
+        exception.msg = packages.with_advice(exception.msg, exception.name)
     elif type(exception) is NameError:
         if exception.name in ("display", "get_ipython"):
             text = f"{exception.args[0]}: {NOTEBOOK}; print the value, or return it"
@@ -312,6 +334,8 @@ def explain(exception: BaseException) -> None:
         name = os.path.basename(path) if isinstance(path, str) else ""
         if name and os.path.dirname(path) and _is_mounted(name):
             exception.filename = _advised(path, f"it is mounted as `{name}`: open that name")
+        elif isinstance(path, str) and (about := about_skills(path)) is not None:
+            exception.filename = _advised(path, about)
         elif isinstance(path, str) and _FOREIGN.match(path):
             is_written = _is_written(exception)
             exception.filename = _advised(path, f"{_WRITE}`{name}`" if is_written else _READ)
@@ -332,6 +356,43 @@ def explain(exception: BaseException) -> None:
 
 
 _MOST_NAMED = 8
+_MOST_SEEN = 2_000
+
+
+def about_skills(path: str) -> str | None:
+    """Advice on a missing file that belongs to a mounted skill, or that a mounted skill has elsewhere."""
+    begin = f"{places.SKILLS}/"
+    try:
+        skills = sorted(os.listdir(places.SKILLS))[:_MOST_NAMED]
+        if not path.startswith(begin):
+            inner = path.removeprefix(f"{places.WORKSPACE}/")
+            folders = [os.path.dirname(sys.argv[0])] if sys.argv and sys.argv[0].startswith(begin) else []
+            folders += [begin + skill for skill in skills]
+            found = [] if inner.startswith("/") else [f"{one}/{inner}" for one in folders]
+            there = next((one for one in found if os.path.isfile(one)), None)
+            here = "the current folder is that of the run, /workspace, and the skill has"
+            return None if there is None else f"{here} `{os.path.normpath(there)}`: open that"
+        name = path[len(begin) :].partition("/")[0]
+        if not os.path.isdir(begin + name):
+            listed = ", ".join(f"`{skill}`" for skill in skills) or "none"
+            return f"no skill `{name}` is mounted in this run (mounted: {listed}); code mounts it with `mount_skills`"
+        others = _named_so(begin + name, os.path.basename(path))
+        if others:
+            return f"the skill has {', '.join(f'`{other}`' for other in others)}"
+    except OSError:
+        return None
+    return f"the skill `{name}` has no such file; `os.walk({begin + name!r})` lists what it has"
+
+
+def _named_so(folder: str, name: str) -> list[str]:
+    """Files below a folder with this name, in any case."""
+    found, seen = [], 0
+    for place, _, names in os.walk(folder):
+        seen += len(names) + 1
+        found += [f"{place}/{one}" for one in names if one.lower() == name.lower()]
+        if seen > _MOST_SEEN:
+            break
+    return sorted(found)[:_MOST_NAMED]
 
 
 def mounted_blobs() -> str:

@@ -21,7 +21,6 @@ import logging
 import os
 import pkgutil
 import posix
-import re
 import runpy
 import sys
 import time
@@ -450,7 +449,15 @@ def _run_module(name: str) -> None:
     if top in _INSTALLERS and top not in _modules:
         sys.stderr.write(f"{sys.executable}: No module named {name} ({packages.about_installing(sys.argv[1:])})\n")
         raise SystemExit(1)
-    _run_as_main(name)
+    try:
+        _run_as_main(name)
+    except SystemExit as stop:
+        text = f"No module named {name}"
+        if stop.code != f"{sys.executable}: {text}" or "." in name:
+            raise
+        advice = packages.substitute_for(name)
+        about = f"it is not installed; {advice}" if advice else packages.NOT_INSTALLED
+        raise SystemExit(f"{sys.executable}: {text} ({about})") from None
 
 
 def _show_lines(code: Any, source: Any, file: str) -> None:
@@ -465,14 +472,9 @@ def _show_lines(code: Any, source: Any, file: str) -> None:
         pass
 
 
-_NO_SITE = re.compile(r"\. Site initialization is disabled, did you forget to .*environment\?$", re.M)
-"""What Python adds to errors about missing modules where it believes that packages have been forgotten."""
-
-
 def _print_error(error: BaseException) -> None:
     if sys.stderr is not None:
-        text = "".join(_format_exception(error))
-        sys.stderr.write(_NO_SITE.sub("", text))
+        sys.stderr.write("".join(_format_exception(error)))
 
 
 def _chain(error: BaseException) -> list[BaseException]:

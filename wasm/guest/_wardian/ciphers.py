@@ -1,12 +1,13 @@
-"""AES in CBC mode for the readers of PDF files, in the place of the package `cryptography`.
+"""AES and RC4 for the readers and writers of PDF files, in the place of the package `cryptography`.
 
 Encrypted PDF files are read with a password, and many need none. What is kept secret from whom is
 settled before: the program has the file and the password. So it does not matter here that the time of
 this code depends on the key, which would be a flaw elsewhere. That is why programs do not find
-`cryptography`, and these modules are lent to `pdfminer.pdfdocument` alone.
+`cryptography`, and these modules are lent to `pdfminer.pdfdocument` and to the provider of pypdf alone.
 
 Blocks are decrypted side by side in arrays of NumPy. To encrypt, each block needs the one before it;
-that takes some 20,000 blocks for each password of a file of revision 6, a second or two.
+that takes some 20,000 blocks for each password of a file of revision 6, a second or two, and as long for
+each 300 KB that are written.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import functools
 import struct
 import types
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _BLOCK = 16
@@ -177,12 +179,44 @@ def _check(key: bytes, vector: bytes) -> None:
         raise ValueError(f"Invalid IV size ({len(vector)}) for CBC.")
 
 
-# The interface of `cryptography`, as far as pdfminer uses it
+def _mixed(key: bytes, data: bytes) -> bytes:
+    """Encrypts or decrypts with RC4, which is the same."""
+    state, size = list(range(256)), len(key)
+    second = 0
+    for first in range(256):
+        held = state[first]
+        second = second + held + key[first % size] & 255
+        state[first], state[second] = state[second], held
+    second, stream = 0, bytearray(len(data))
+    for at in range(len(data)):
+        first = at + 1 & 255
+        held = state[first]
+        second = second + held & 255
+        other = state[second]
+        state[first], state[second] = other, held
+        stream[at] = state[held + other & 255]
+    return (int.from_bytes(data, "little") ^ int.from_bytes(stream, "little")).to_bytes(len(data), "little")
+
+
+# The interface of `cryptography`, as far as pdfminer and pypdf use it
 
 
 class _Aes:
+    name = "AES"
+
     def __init__(self, key: bytes) -> None:
         self.key = bytes(key)
+        if len(self.key) not in (16, 24, 32):
+            raise ValueError(f"Invalid key size ({len(self.key) * 8}) for AES.")
+
+
+class _Rc4:
+    name = "RC4"
+
+    def __init__(self, key: bytes) -> None:
+        self.key = bytes(key)
+        if len(self.key) not in (5, 7, 8, 10, 16, 20, 24, 32):
+            raise ValueError(f"Invalid key size ({len(self.key) * 8}) for RC4.")
 
 
 class _Cbc:
@@ -190,29 +224,100 @@ class _Cbc:
         self.vector = bytes(initialization_vector)
 
 
-class _Direction:
-    """Does the whole work in one `update`, which is how pdfminer calls it."""
+class _Ecb:
+    pass
 
-    def __init__(self, work: Any, key: bytes, vector: bytes) -> None:
-        self._work, self._key, self._vector = work, key, vector
+
+class _Blocks:
+    """Encrypts or decrypts with AES. The blocks of CBC depend on those before them."""
+
+    def __init__(self, key: bytes, vector: bytes | None, is_encryption: bool) -> None:
+        self._key, self._vector, self._is_encryption = key, vector, is_encryption
+        self._rest = b""
 
     def update(self, data: bytes) -> bytes:
-        return self._work(self._key, self._vector, bytes(data))  # type: ignore[no-any-return]
+        data = self._rest + data
+        end = len(data) // _BLOCK * _BLOCK
+        self._rest, whole = data[end:], data[:end]
+        if not whole:
+            return b""
+        work = encrypt if self._is_encryption else decrypt
+        if self._vector is None:
+            blocks = (whole[at : at + _BLOCK] for at in range(0, end, _BLOCK))
+            return b"".join(work(self._key, bytes(_BLOCK), block) for block in blocks)
+        found = work(self._key, self._vector, whole)
+        self._vector = (found if self._is_encryption else whole)[-_BLOCK:]
+        return found
 
     def finalize(self) -> bytes:
+        if self._rest:
+            raise ValueError("The length of the provided data is not a multiple of the block length.")
         return b""
 
 
+class _Stream:
+    """Encrypts or decrypts with RC4, at the end."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._data = key, b""
+
+    def update(self, data: bytes) -> bytes:
+        self._data += data
+        return b""
+
+    def finalize(self) -> bytes:
+        return _mixed(self._key, self._data)
+
+
 class _Cipher:
-    def __init__(self, algorithm: _Aes, mode: _Cbc, backend: object = None) -> None:
-        _check(algorithm.key, mode.vector)
+    def __init__(self, algorithm: Any, mode: Any, backend: object = None) -> None:
+        if isinstance(mode, _Cbc):
+            _check(algorithm.key, mode.vector)
         self._algorithm, self._mode = algorithm, mode
 
-    def encryptor(self) -> _Direction:
-        return _Direction(encrypt, self._algorithm.key, self._mode.vector)
+    def _begun(self, is_encryption: bool) -> Any:
+        if isinstance(self._algorithm, _Rc4):
+            return _Stream(self._algorithm.key)
+        return _Blocks(self._algorithm.key, getattr(self._mode, "vector", None), is_encryption)
 
-    def decryptor(self) -> _Direction:
-        return _Direction(decrypt, self._algorithm.key, self._mode.vector)
+    def encryptor(self) -> Any:
+        return self._begun(True)
+
+    def decryptor(self) -> Any:
+        return self._begun(False)
+
+
+class _Padding:
+    """Fills the last block with the number of the bytes that are added, or takes them away."""
+
+    def __init__(self, is_removed: bool) -> None:
+        self._is_removed, self._data = is_removed, b""
+
+    def update(self, data: bytes) -> bytes:
+        self._data += data
+        return b""
+
+    def finalize(self) -> bytes:
+        data = self._data
+        if not self._is_removed:
+            count = _BLOCK - len(data) % _BLOCK
+            return data + bytes([count]) * count
+        count = data[-1] if data and len(data) % _BLOCK == 0 else 0
+        if not 0 < count <= _BLOCK or data[-count:] != bytes([count]) * count:
+            raise ValueError("Invalid padding bytes.")
+        return data[:-count]
+
+
+class _Pkcs7:
+    def __init__(self, block_size: int) -> None:
+        if block_size != 8 * _BLOCK:
+            raise ValueError("block_size must be 128 here.")
+
+    def padder(self) -> _Padding:
+        return _Padding(False)
+
+    def unpadder(self) -> _Padding:
+        return _Padding(True)
 
 
 def fill_backends(namespace: dict[str, Any]) -> None:
@@ -225,3 +330,21 @@ def fill_ciphers(namespace: dict[str, Any]) -> None:
     namespace["Cipher"] = _Cipher
     namespace["algorithms"] = types.SimpleNamespace(AES=_Aes)
     namespace["modes"] = types.SimpleNamespace(CBC=_Cbc)
+
+
+def _filling(**names: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda namespace: namespace.update(names)
+
+
+_PRIMITIVES = "cryptography.hazmat.primitives"
+
+OF_PYPDF: Mapping[str, Callable[[dict[str, Any]], None]] = {
+    "cryptography": _filling(__version__="0+wardian"),
+    "cryptography.exceptions": _filling(UnsupportedAlgorithm=type("UnsupportedAlgorithm", (Exception,), {})),
+    f"{_PRIMITIVES}.ciphers.algorithms": _filling(AES=_Aes),
+    f"{_PRIMITIVES}.ciphers.base": _filling(Cipher=_Cipher),
+    f"{_PRIMITIVES}.ciphers.modes": _filling(CBC=_Cbc, ECB=_Ecb),
+    f"{_PRIMITIVES}.padding": _filling(PKCS7=_Pkcs7),
+    "cryptography.hazmat.decrepit.ciphers.algorithms": _filling(ARC4=_Rc4),
+}
+"""The modules that the provider of pypdf imports, with what fills them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -43,7 +44,62 @@ def _fill_shared(namespace: dict[str, Any]) -> None:
 
 def _advise_video(module: Any) -> None:
     """Lets `imageio` say what to use where it would say how to install a codec."""
-    module.imopen = _without_installing(module.imopen)
+    module.imopen = _without_installing(_while_choosing(module.imopen))
+
+
+_choices: list[Any] = []
+"""The plugins that the present calls of `imageio` name; none where it chooses one by the name of the file."""
+
+
+def _while_choosing(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(uri: Any, *args: Any, **named: Any) -> Any:
+        _choices.append(named.get("plugin"))
+        try:
+            return function(uri, *args, **named)
+        finally:
+            _choices.pop()
+
+    return called
+
+
+def _write_dicom_alone(module: Any) -> None:
+    """Lets the plugin for DICOM write files that are named so. It takes every name, and imageio asks it before
+    it says that it knows no writer for an ending."""
+    begin = module.PydicomPlugin.__init__
+
+    @functools.wraps(begin)
+    def __init__(self: Any, request: Any, **named: Any) -> None:
+        is_chosen = bool(_choices) and _choices[-1] is None
+        if is_chosen and request.mode.io_mode == module.IOMode.write and not _is_dicom(request.extension):
+            super(module.PydicomPlugin, self).__init__(request)
+            self._frames, self._flushed = [], True  # it is closed like any other
+            raise module.InitializationError("the name is none of a DICOM file")
+        begin(self, request, **named)
+
+    module.PydicomPlugin.__init__ = __init__
+
+
+def _is_dicom(extension: Any) -> bool:
+    known = sys.modules["imageio.config.extensions"].known_extensions
+    return any("pydicom" in one.priority for one in known.get(extension, ()))
+
+
+def _without_ctypes(module: Any) -> None:
+    """Lets plugins that call C libraries be missing, as imageio expects of what is not installed."""
+    for name in ("plugin_class", "format"):
+        setattr(module.PluginConfig, name, property(_imported(getattr(module.PluginConfig, name).fget)))
+
+
+def _imported(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(function)
+    def called(config: Any) -> Any:
+        try:
+            return function(config)
+        except OSError as error:
+            raise ImportError(f"the plugin {config.name} cannot be used: {error}") from error
+
+    return called
 
 
 def _without_installing(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,7 +117,7 @@ def _without_installing(function: Callable[..., Any]) -> Callable[..., Any]:
             if "pip install" not in text:
                 raise
             said = text.partition("\nBased on the extension")[0].partition(" Use `pip install")[0].rstrip(".")
-            is_video = "ffmpeg" in text.lower() or "pyav" in text.lower()
+            is_video = "ffmpeg" in text.lower() or "`pyav`" in text  # pyav opens pictures, too
             advice = _NO_VIDEO if is_video else "other formats: PNG, JPEG, GIF, WebP, BMP and TIFF"
             raise type(error)(f"{said}; {advice}") from None
 
@@ -80,12 +136,15 @@ LENT: Mapping[str, Mapping[str, Fill]] = {
         "cryptography.hazmat.backends": ciphers.fill_backends,
         "cryptography.hazmat.primitives.ciphers": ciphers.fill_ciphers,
     },
+    "pypdf._crypt_providers._cryptography": ciphers.OF_PYPDF,
     "pdfplumber.display": {"pypdfium2": _fill_pdfium},
 }
 """Modules that single modules find while they are loaded, and nobody else."""
 
 CHANGED: Mapping[str, Change] = {
+    "imageio.config.plugins": _without_ctypes,
     "imageio.core.imopen": _advise_video,
+    "imageio.plugins.pydicom": _write_dicom_alone,
     "plotly.basedatatypes": charts.display_as_page,
     "plotly.io._kaleido": charts.refuse_pictures,
     "plotly.io._renderers": charts.show_as_files,

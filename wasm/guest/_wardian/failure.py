@@ -55,7 +55,7 @@ def raised(exception: BaseException) -> bytes:
             _clear_frames(exception.__traceback__)  # the frames hold the objects that fill memory
             remark = None
         else:
-            remark = _explain(exception)
+            remark = explain(exception)
         message = _message(exception)
         if remark is not None:
             message = f"{message} ({remark})"
@@ -70,8 +70,9 @@ def raised(exception: BaseException) -> bytes:
         return _OUT_OF_MEMORY if isinstance(exception, MemoryError) else _UNSPEAKABLE
 
 
-def _explain(exception: BaseException) -> str | None:
-    """Adds advice to the error. Returns a remark that belongs behind its message."""
+def explain(exception: BaseException) -> str | None:
+    """Adds advice to the error. Returns a remark that belongs behind its message. Raises nothing but
+    `MemoryError`."""
     try:
         advice.explain(exception)
         remark = remarks.of(exception)

@@ -41,6 +41,7 @@ _MEDIA = (
 _OCR = "no text can be recognised in pictures in the sandbox: pass the text, or a PDF that has its text"
 _IMAGES = "no other program can run in the sandbox: use PIL for pictures, and matplotlib for drawings"
 _COMPILER = "nothing can be compiled in the sandbox: use Python with numpy, scipy and what else is there"
+_NO_PROCESSES = "no other program runs in the sandbox: there are no processes to list or to end"
 _SHELL_TEXT = "no other program can run in the sandbox: use Python's re, pathlib, shutil and glob"
 _ARCHIVES = "no other program can run in the sandbox: use Python's zipfile, tarfile, gzip, bz2 or shutil.make_archive"
 _BROWSER = "there is no browser in the sandbox: read pages with beautifulsoup4 or lxml, and make PDF files with reportlab"
@@ -64,7 +65,8 @@ _ADVICE: dict[str, str] = {
     **dict.fromkeys(("convert", "magick", "identify", "mogrify", "inkscape", "rsvg-convert"), _IMAGES),
     **dict.fromkeys(("gcc", "g++", "cc", "clang", "make", "cmake", "cargo", "rustc", "go", "javac"), _COMPILER),
     **dict.fromkeys(("java", "ruby", "perl", "php", "Rscript", "julia", "dotnet"), _COMPILER),
-    **dict.fromkeys(("grep", "sed", "awk", "find", "xargs", "sort", "uniq", "cut", "tr", "tree"), _SHELL_TEXT),
+    **dict.fromkeys(("sed", "awk", "xargs", "tree", "diff", "rg"), _SHELL_TEXT),
+    **dict.fromkeys(("ps", "top", "pgrep", "pkill", "kill", "free", "lsof"), _NO_PROCESSES),
     **dict.fromkeys(("tar", "zip", "unzip", "gzip", "gunzip", "7z", "bzip2", "xz"), _ARCHIVES),
     **dict.fromkeys(("chromium", "google-chrome", "firefox", "wkhtmltopdf", "playwright"), _BROWSER),
     **dict.fromkeys(("dot", "neato", "mmdc", "plantuml"), _GRAPHS),

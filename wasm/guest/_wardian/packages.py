@@ -428,6 +428,19 @@ MISSING_PARTS: dict[str, str] = {
 """Parts of the standard library that this interpreter lacks, each with advice."""
 
 
+NOT_INSTALLED = (
+    "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is; "
+    "a skill has others that `wardian skills deps lock` has locked"
+)
+
+
+def with_advice(text: str, name: object) -> str:
+    """The text of an error about a missing module, with advice if it has none."""
+    if isinstance(name, str) and "." not in name and text == f"No module named {name!r}":
+        return f"{text}: {MISSING_PARTS.get(name, NOT_INSTALLED)}"
+    return text
+
+
 def about_installing(words: Iterable[str]) -> str:
     """Says that nothing can be installed, and what there is in the place of these packages."""
     advice = "nothing can be installed"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from _wardian import descriptors, files, shell_options, shell_syntax
+from _wardian import descriptors, files, shell_arithmetic, shell_options, shell_syntax
 from _wardian.shell_syntax import Compound, Item, Part, Pipeline, Redirection, ShellSyntaxError, Simple, Word
 
 NOT_FOUND = 127
@@ -552,12 +552,21 @@ class Shell:
     def _text_of(self, part: Part) -> str:
         if part.kind == "command":
             return self._output_of(part.items or [])
+        if part.kind == "arithmetic":
+            return self._calculated(part.items or [])
         if part.kind != "variable":
             return part.text
         name = part.text
         if "nounset" in self._options.names and not self._is_set(name) and (name.isidentifier() or name.isdigit()):
             raise self._fail(f"{name}: parameter not set")
         return self._value(name)
+
+    def _calculated(self, expression: Word) -> str:
+        text = "".join(self._text_of(part) for part in self._resolved(expression))
+        try:
+            return str(shell_arithmetic.value_of(text, self._value, self._variables.__setitem__))
+        except shell_arithmetic.ArithmeticSyntaxError as error:
+            raise self._fail(str(error)) from None
 
     def _value(self, name: str) -> str:
         if name.isdigit():

@@ -32,7 +32,7 @@ class ShellSyntaxError(Exception):
 
 
 class Part(NamedTuple):
-    """A piece of a word: `text`, or the `variable` or `command` whose value is inserted."""
+    """A piece of a word: `text`, or the `variable`, `command` or `arithmetic` whose value is inserted."""
 
     kind: str
     text: str
@@ -41,7 +41,7 @@ class Part(NamedTuple):
     is_for_empty: bool = False
     """True if the default is taken in the place of an empty value too."""
     items: list[Any] | None = None
-    """What a `command` executes."""
+    """What a `command` executes, and the parts of an expression."""
 
 
 Word = list[Part]
@@ -241,10 +241,9 @@ class _Reader:
             self.at = match.end()
             source = re.sub(r'\\([$`\\"])' if is_quoted else r"\\([$`\\])", r"\1", match[1])
             return self._command(source, is_quoted)
-        if text.startswith("((", self.at):
-            raise ShellSyntaxError("`$((` is not understood here: calculate in Python")
         if text.startswith("(", self.at):
-            return self._command(self._enclosed("(", ")", True), is_quoted)
+            inner = self._enclosed("(", ")", True)
+            return self._arithmetic(inner, is_quoted) or self._command(inner, is_quoted)
         if text.startswith("{", self.at):
             return self._braces(is_quoted)
         name = _NAME.match(text, self.at)
@@ -255,6 +254,17 @@ class _Reader:
             self.at += 1
             return Part("variable", text[self.at - 1], is_quoted)
         return Part("text", "$", is_quoted)
+
+    def _arithmetic(self, inner: str, is_quoted: bool) -> Part | None:
+        """The expression of `$((…))`, and `None` for a command that begins with a bracket."""
+        if not inner.startswith("("):
+            return None
+        reader = _Reader(inner, self.depth + 1)
+        expression = reader._enclosed("(", ")", True)
+        if reader.at < len(inner):
+            return None
+        parts = _Reader(expression.replace('"', ""), self.depth + 1).quoted("")
+        return Part("arithmetic", expression, is_quoted, items=parts)
 
     def _command(self, source: str, is_quoted: bool) -> Part:
         return Part("command", source, is_quoted, items=parsed(source, self.depth + 1))

@@ -20,7 +20,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
 
-from _wardian import child, child_state, descriptors, importer, places, remarks
+from _wardian import child, child_state, descriptors, failure, importer, places, remarks
 
 _modules = sys.modules
 _environment = os.environ
@@ -51,8 +51,8 @@ def run(skill: str, call: Mapping[str, Any]) -> None:
         descriptors.Redirection({0: descriptors.scratch(_encoded(stdin))}).__enter__()
         sys.stdin = descriptors.text_stream(0, "utf-8", "surrogateescape", "lines")
     sys.argv = [file, *(call.get("argv") or ())]
+    _search(root)
     sys.path.insert(0, file.rpartition("/")[0])
-    sys.path.insert(_before_packages(), root)
     code = importer.compile_file(file)
     namespace = _as_main(file, path).__dict__
     try:
@@ -98,6 +98,21 @@ def _own_frames(frames: TracebackType | None) -> TracebackType | None:
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
+
+
+def _search(root: str) -> None:
+    """Lets modules be found in the folder of the skill, and not in that of the run, as on a machine: files of
+    the caller are there."""
+    sys.path[:] = [folder for folder in sys.path if folder != places.WORKSPACE]
+    sys.path.insert(_before_packages(), root)
+
+
+def _explained(
+    kind: type[BaseException], error: BaseException, frames: TracebackType | None
+) -> None:
+    """What is called for an exception that a script of a cell raises: it gets the advice of other runs."""
+    failure.explain(error)
+    sys.__excepthook__(kind, error, frames)
 
 
 def _before_packages() -> int:
@@ -151,9 +166,10 @@ def cell(
     file = f"{root}/{path}"
 
     def prepare() -> None:
-        sys.path.insert(_before_packages(), root)
+        _search(root)
         if stdin is None:
             child_state.without_input(remarks.NO_STDIN)
+        sys.excepthook = _explained
         _modules["__main__"].__dict__.update(_spec_of(file, path))
 
     status = child.run_python(

@@ -2,7 +2,8 @@
 
 Frames of the library and of packages are folded: a line says how many there are, and where the last
 one is. Of a chain of exceptions that packages raise one from the other, the first one is shown, and
-the others are named. What a program itself prints, with `traceback.print_exc`, is as natively.
+the others are named. What a program itself prints, with `traceback.print_exc`, is as natively, with
+advice about missing modules.
 
 Python's `traceback` formats the text. Every trace is cut before, because each frame costs a tenth
 of a millisecond, and a program can raise at a depth of a million frames, or with a chain of as many
@@ -12,7 +13,6 @@ exceptions.
 from __future__ import annotations
 
 import linecache
-import re
 from collections.abc import Iterator
 from operator import is_
 from traceback import StackSummary, TracebackException
@@ -44,7 +44,6 @@ _NAMES_MAX = 3
 _lines_of: dict[str, Any] = linecache.cache
 _never_freed: list[object] = []
 """Keeps cut parts alive: freeing a chain of a million frames or causes would overflow the stack."""
-_without_site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
 
 
 def remember_source(file_name: str, source: str) -> None:
@@ -103,7 +102,7 @@ def text_of(exception: BaseException) -> str | None:
     if report.stack is None and not isinstance(exception, SyntaxError):
         return None
     text = "".join(report.format()).rstrip("\n")
-    return _cut_middle(_without_site_advice("", text), TEXT_MAX)
+    return _cut_middle(text, TEXT_MAX)
 
 
 def _small_group(exception: BaseException, room: int = CHAIN_MAX) -> BaseException:

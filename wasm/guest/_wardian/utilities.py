@@ -7,7 +7,6 @@ that says so, since a result without it would be another one.
 from __future__ import annotations
 
 import errno
-import io
 import os
 import re
 import shutil
@@ -16,57 +15,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from _wardian import filters, finding, grep
 from _wardian.descriptors import put, rest_of
+from _wardian.program_parts import Refused, contents_of, lines_of, options_of, reason_of, said, wrote
 
 Utility = Callable[[Sequence[str]], int]
-
-
-class _Refused(Exception):
-    """An option that is not known."""
-
-
-def _said(name: str, text: str) -> int:
-    put(2, f"{name}: {text}\n".encode("utf-8", "surrogateescape"))
-    return 1
-
-
-def _wrote(text: str) -> int:
-    put(1, text.encode("utf-8", "surrogateescape"))
-    return 0
-
-
-def _options(words: Sequence[str], known: str, values: str = "") -> tuple[dict[str, str], list[str]]:
-    """Divides words into options of one letter and the rest. Those in `values` have a value."""
-    found: dict[str, str] = {}
-    rest: list[str] = []
-    pending = list(words)
-    while pending:
-        word = pending.pop(0)
-        if word == "--":
-            rest += pending
-            break
-        if len(word) < 2 or word[0] != "-":
-            rest.append(word)
-            continue
-        if word.startswith("--"):
-            raise _Refused(f"unrecognized option '{word}'")
-        letters = word[1:]
-        while letters:
-            letter, letters = letters[0], letters[1:]
-            if letter in values:
-                if not letters and not pending:
-                    raise _Refused(f"option requires an argument -- '{letter}'")
-                found[letter] = letters or pending.pop(0)
-                letters = ""
-            elif letter in known:
-                found[letter] = ""
-            else:
-                raise _Refused(f"invalid option -- '{letter}'")
-    return found, rest
-
-
-def _reason(error: OSError) -> str:
-    return error.strerror or str(error)
 
 
 _ESCAPES = {
@@ -94,7 +47,7 @@ def _unescaped(text: str) -> tuple[str, bool]:
             digits = letter
             while at < len(text) and text[at] in "01234567" and len(digits) < 4:
                 digits, at = digits + text[at], at + 1
-            parts.append(chr(int(digits, 8) & 0xFF))
+            parts.append(bytes([int(digits, 8) & 0xFF]).decode("utf-8", "surrogateescape"))
         else:
             parts.append(f"\\{letter}")
     return "".join(parts), False
@@ -111,7 +64,7 @@ def _echo(words: Sequence[str]) -> int:
     if escapes:
         text, is_over = _unescaped(text)
         end = "" if is_over else end
-    return _wrote(text + end)
+    return wrote(text + end)
 
 
 _WIDTH_MAX = 1 << 16
@@ -121,7 +74,7 @@ _DIRECTIVE = re.compile(r"%([-+ #0]*)(\d*)(?:\.(\d*))?(.?)", re.S)
 def _printf(words: Sequence[str]) -> int:
     words = words[1:] if words[:1] == ["--"] else words
     if not words:
-        return _said("printf", "missing operand") + 1
+        return said("printf", "missing operand") + 1
     form, is_over = _unescaped(words[0])
     rest = list(words[1:])
     code = 0
@@ -139,15 +92,15 @@ def _printf(words: Sequence[str]) -> int:
                 parts.append("%")
                 continue
             if not match[4] or match[4] not in "sdiouxXfeEgGcb":
-                return _said("printf", f"{match[0]}: invalid conversion specification")
+                return said("printf", f"{match[0]}: invalid conversion specification")
             if any(len(digits or "") > 5 or int(digits or "0") > _WIDTH_MAX for digits in match.group(2, 3)):
-                raise _Refused(f"{match[0]}: the width is more than {_WIDTH_MAX}")
+                raise Refused(f"{match[0]}: the width is more than {_WIDTH_MAX}")
             given = rest.pop(0) if rest else ""
             shown, problem = _formatted(match[0], match[4], given)
             parts.append(shown)
             if problem:
-                code = _said("printf", f"{given}: expected numeric value")
-        _wrote("".join(parts))
+                code = said("printf", f"{given}: expected numeric value")
+        wrote("".join(parts))
         if is_over or not rest or len(rest) == before:
             return code
 
@@ -176,26 +129,12 @@ def _number(text: str) -> int:
     return int(text, 8) if is_octal else int(text or "0", 0)
 
 
-def _contents(name: str, files: Sequence[str]) -> tuple[list[tuple[str, bytes]], int]:
-    found, code = [], 0
-    for path in files or ["-"]:
-        try:
-            if path == "-":
-                found.append(("", rest_of(0)))
-            else:
-                with open(path, "rb") as file:
-                    found.append((path, file.read()))
-        except OSError as error:
-            code = _said(name, f"{path}: {_reason(error)}")
-    return found, code
-
-
 def _cat(words: Sequence[str]) -> int:
-    options, files = _options(words, "nu")
-    found, code = _contents("cat", files)
+    options, files = options_of(words, "nu")
+    found, code = contents_of("cat", files)
     for _, content in found:
         if "n" in options:
-            for number, line in enumerate(_lines(content), 1):
+            for number, line in enumerate(lines_of(content), 1):
                 put(1, f"{number:6}\t".encode() + line)
         else:
             put(1, content)
@@ -203,7 +142,7 @@ def _cat(words: Sequence[str]) -> int:
 
 
 def _tee(words: Sequence[str]) -> int:
-    options, files = _options(words, "a")
+    options, files = options_of(words, "a")
     content, code = rest_of(0), 0
     put(1, content)
     for path in files:
@@ -211,7 +150,7 @@ def _tee(words: Sequence[str]) -> int:
             with open(path, "ab" if "a" in options else "wb") as file:
                 file.write(content)
         except OSError as error:
-            code = _said("tee", f"{path}: {_reason(error)}")
+            code = said("tee", f"{path}: {reason_of(error)}")
     return code
 
 
@@ -220,21 +159,20 @@ _COUNT = re.compile(r"([-+]?)(\d{1,18})")
 
 def _part(name: str, words: Sequence[str], cut: Callable[[list[bytes], str, int], list[bytes]]) -> int:
     is_short = words and words[0][:1] == "-" and words[0][1:].isdigit()
-    options, files = _options([f"-n{words[0][1:]}", *words[1:]] if is_short else words, "q", "n")
-    count = _COUNT.fullmatch(options.get("n", "10"))
+    long = {"lines": "n", "bytes": "c", "quiet": "q", "silent": "q", "verbose": "v"}
+    options, files = options_of([f"-n{words[0][1:]}", *words[1:]] if is_short else words, "qv", "nc", long)
+    is_bytes = "c" in options
+    given = options["c" if is_bytes else "n"] if options.keys() & {"c", "n"} else "10"
+    count = _COUNT.fullmatch(given)
     if count is None:
-        return _said(name, f"invalid number of lines: '{options['n']}'")
-    found, code = _contents(name, files)
+        return said(name, f"invalid number of {'bytes' if is_bytes else 'lines'}: '{given}'")
+    found, code = contents_of(name, files)
     for number, (path, content) in enumerate(found):
-        if len(found) > 1 and "q" not in options:
-            _wrote(("\n" if number else "") + f"==> {path or 'standard input'} <==\n")
-        put(1, b"".join(cut(_lines(content), count[1], int(count[2]))))
+        if (len(found) > 1 or "v" in options) and "q" not in options:
+            wrote(("\n" if number else "") + f"==> {path or 'standard input'} <==\n")
+        parts = [content[at : at + 1] for at in range(len(content))] if is_bytes else lines_of(content)
+        put(1, b"".join(cut(parts, count[1], int(count[2]))))
     return code
-
-
-def _lines(content: bytes) -> list[bytes]:
-    """The lines of a file, which end with a newline only."""
-    return io.BytesIO(content).readlines()
 
 
 def _head(words: Sequence[str]) -> int:
@@ -254,8 +192,8 @@ def _last_lines(lines: list[bytes], sign: str, count: int) -> list[bytes]:
 
 
 def _wc(words: Sequence[str]) -> int:
-    options, files = _options(words, "lwcm")
-    found, code = _contents("wc", files)
+    options, files = options_of(words, "lwcm", "", {"lines": "l", "words": "w", "bytes": "c", "chars": "m"})
+    found, code = contents_of("wc", files)
     wanted = [letter for letter in "lwmc" if letter in options] or ["l", "w", "c"]
     rows = []
     for path, content in found:
@@ -273,19 +211,19 @@ def _wc(words: Sequence[str]) -> int:
     width = width if files else 7
     for row, path in rows:
         numbers = " ".join(str(number) if is_narrow else f"{number:{width}}" for number in row)
-        _wrote(f"{numbers} {path}".rstrip() + "\n")
+        wrote(f"{numbers} {path}".rstrip() + "\n")
     return code
 
 
 def _pwd(words: Sequence[str]) -> int:
-    return _wrote(f"{os.getcwd()}\n")
+    return wrote(f"{os.getcwd()}\n")
 
 
 def _mkdir(words: Sequence[str]) -> int:
-    options, folders = _options(words, "pv", "m")
+    options, folders = options_of(words, "pv", "m")
     mode = options.get("m", "777")
     if not re.fullmatch(r"[0-7]{1,4}", mode):
-        raise _Refused(f"the mode '{mode}' is not octal")
+        raise Refused(f"the mode '{mode}' is not octal")
     code = 0
     for folder in folders:
         try:
@@ -293,13 +231,13 @@ def _mkdir(words: Sequence[str]) -> int:
             for one in made:
                 os.mkdir(one)
                 if "v" in options:
-                    _wrote(f"mkdir: created directory '{one}'\n")
+                    wrote(f"mkdir: created directory '{one}'\n")
             if "m" in options and made:
                 os.chmod(folder, int(mode, 8))
             if not os.path.isdir(folder):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         except OSError as error:
-            code = _said("mkdir", f"cannot create directory '{folder}': {_reason(error)}")
+            code = said("mkdir", f"cannot create directory '{folder}': {reason_of(error)}")
     return code
 
 
@@ -313,43 +251,43 @@ def _missing_folders(folder: str) -> list[str]:
 
 
 def _rmdir(words: Sequence[str]) -> int:
-    options, folders = _options(words, "v")
+    options, folders = options_of(words, "v")
     code = 0
     for folder in folders:
         if "v" in options:
-            _wrote(f"rmdir: removing directory, '{folder}'\n")
+            wrote(f"rmdir: removing directory, '{folder}'\n")
         try:
             os.rmdir(folder)
         except OSError as error:
-            code = _said("rmdir", f"failed to remove '{folder}': {_reason(error)}")
+            code = said("rmdir", f"failed to remove '{folder}': {reason_of(error)}")
     return code
 
 
 def _rm(words: Sequence[str]) -> int:
-    options, paths = _options(words, "rRfv")
+    options, paths = options_of(words, "rRfv")
     is_deep, code = bool({"r", "R"} & options.keys()), 0
     if not paths and "f" not in options:
-        return _said("rm", "missing operand")
+        return said("rm", "missing operand")
     for path in paths:
         try:
             if is_deep and os.path.basename(path.rstrip("/")) in (".", ".."):
-                code = _said("rm", f"refusing to remove '.' or '..' directory: skipping '{path}'")
+                code = said("rm", f"refusing to remove '.' or '..' directory: skipping '{path}'")
             elif is_deep and _holds_everything(path):
-                code = _said("rm", f"it is dangerous to operate recursively on '{path}'")
+                code = said("rm", f"it is dangerous to operate recursively on '{path}'")
             elif os.path.isdir(path) and not os.path.islink(path):
                 if not is_deep:
-                    code = _said("rm", f"cannot remove '{path}': Is a directory")
+                    code = said("rm", f"cannot remove '{path}': Is a directory")
                     continue
                 _remove_all(path, "v" in options)
             else:
                 os.unlink(path)
                 if "v" in options:
-                    _wrote(f"removed '{path}'\n")
+                    wrote(f"removed '{path}'\n")
         except FileNotFoundError as error:
             if "f" not in options:
-                code = _said("rm", f"cannot remove '{path}': {_reason(error)}")
+                code = said("rm", f"cannot remove '{path}': {reason_of(error)}")
         except OSError as error:
-            code = _said("rm", f"cannot remove '{path}': {_reason(error)}")
+            code = said("rm", f"cannot remove '{path}': {reason_of(error)}")
     return code
 
 
@@ -371,18 +309,18 @@ def _remove_all(folder: str, says: bool) -> None:
             _remove_all(path, says)
         else:
             os.unlink(path)
-            _wrote(f"removed '{path}'\n")
+            wrote(f"removed '{path}'\n")
     os.rmdir(folder)
-    _wrote(f"removed directory '{folder}'\n")
+    wrote(f"removed directory '{folder}'\n")
 
 
 def _place(name: str, words: Sequence[str], known: str, move: Callable[..., object]) -> int:
-    options, paths = _options(words, known)
+    options, paths = options_of(words, known)
     if len(paths) < 2:
-        return _said(name, f"missing destination file operand after '{paths[0]}'" if paths else "missing file operand")
+        return said(name, f"missing destination file operand after '{paths[0]}'" if paths else "missing file operand")
     *sources, target = paths
     if len(sources) > 1 and not os.path.isdir(target):
-        return _said(name, f"target '{target}' is not a directory")
+        return said(name, f"target '{target}' is not a directory")
     code = 0
     for source in sources:
         into = target
@@ -391,9 +329,9 @@ def _place(name: str, words: Sequence[str], known: str, move: Callable[..., obje
         try:
             problem = move(source, into, options)
         except OSError as error:
-            code = _said(name, f"cannot stat '{source}': {_reason(error)}")
+            code = said(name, f"cannot stat '{source}': {reason_of(error)}")
         else:
-            code = _said(name, problem) if isinstance(problem, str) else code
+            code = said(name, problem) if isinstance(problem, str) else code
     return code
 
 
@@ -405,14 +343,14 @@ def _copy_one(source: str, into: str, options: dict[str, str]) -> str | None:
         if f"{os.path.realpath(into)}/".startswith(f"{os.path.realpath(source)}/"):
             return f"cannot copy a directory, '{source}', into itself, '{into}'"
         if says:
-            raise _Refused("-v with a directory is not understood here")
+            raise Refused("-v with a directory is not understood here")
         shutil.copytree(source, into, dirs_exist_ok=True, symlinks=True)
     elif "n" not in options or not os.path.exists(into):
         if os.path.exists(into) and os.path.samefile(source, into):
             return f"'{source}' and '{into}' are the same file"
         (shutil.copy2 if {"p", "a"} & options.keys() else shutil.copy)(source, into)
         if says:
-            _wrote(f"'{source}' -> '{into}'\n")
+            wrote(f"'{source}' -> '{into}'\n")
     return None
 
 
@@ -423,7 +361,7 @@ def _move_one(source: str, into: str, options: dict[str, str]) -> None:
         os.stat(source)
     os.replace(source, into)
     if "v" in options:
-        _wrote(f"renamed '{source}' -> '{into}'\n")
+        wrote(f"renamed '{source}' -> '{into}'\n")
 
 
 def _cp(words: Sequence[str]) -> int:
@@ -435,7 +373,7 @@ def _mv(words: Sequence[str]) -> int:
 
 
 def _touch(words: Sequence[str]) -> int:
-    options, files = _options(words, "c")
+    options, files = options_of(words, "c")
     code = 0
     for path in files:
         try:
@@ -444,7 +382,7 @@ def _touch(words: Sequence[str]) -> int:
             elif "c" not in options:
                 open(path, "ab").close()
         except OSError as error:
-            code = _said("touch", f"cannot touch '{path}': {_reason(error)}")
+            code = said("touch", f"cannot touch '{path}': {reason_of(error)}")
     return code
 
 
@@ -454,11 +392,11 @@ def _row(name: str, found: os.stat_result) -> str:
 
 
 def _ls(words: Sequence[str]) -> int:
-    options, paths = _options(words, "1aAldhrtF")
+    options, paths = options_of(words, "1aAldhrtF")
     code, files, folders = 0, [], []
     for path in paths or ["."]:
         if not os.path.lexists(path):
-            code = _said("ls", f"cannot access '{path}': No such file or directory") + 1
+            code = said("ls", f"cannot access '{path}': No such file or directory") + 1
         elif os.path.isdir(path) and "d" not in options:
             folders.append(path)
         else:
@@ -470,19 +408,19 @@ def _ls(words: Sequence[str]) -> int:
         for name in reversed(names) if "r" in options else names:
             is_folder = stat.S_ISDIR(found[name].st_mode)
             shown = f"{name}/" if "F" in options and is_folder else name
-            _wrote(_row(shown, found[name]) if "l" in options else f"{shown}\n")
+            wrote(_row(shown, found[name]) if "l" in options else f"{shown}\n")
 
     show("", files)
     for number, folder in enumerate(folders):
         if len(folders) + len(files) > 1:
-            _wrote(("\n" if number or files else "") + f"{folder}:\n")
+            wrote(("\n" if number or files else "") + f"{folder}:\n")
         names = os.listdir(folder)
         if not {"a", "A"} & options.keys():
             names = [name for name in names if not name.startswith(".")]
         elif "a" in options:
             names += [".", ".."]
         if "l" in options:
-            _wrote(f"total {sum(os.lstat(os.path.join(folder, name)).st_size + 1023 >> 10 for name in names)}\n")
+            wrote(f"total {sum(os.lstat(os.path.join(folder, name)).st_size + 1023 >> 10 for name in names)}\n")
         show(folder, names)
     return code
 
@@ -494,29 +432,29 @@ def _sleep(words: Sequence[str]) -> int:
             float(word[:-1]) * units[word[-1]] if word[-1:] in units else float(word) for word in words
         )
     except ValueError:
-        return _said("sleep", f"invalid time interval '{words[0]}'")
+        return said("sleep", f"invalid time interval '{words[0]}'")
     time.sleep(seconds)
     return 0
 
 
 def _basename(words: Sequence[str]) -> int:
-    options, names = _options(words, "a", "s")
+    options, names = options_of(words, "a", "s")
     suffix = options.get("s", "")
     if not names:
-        return _said("basename", "missing operand")
+        return said("basename", "missing operand")
     if not options:
         if len(names) > 2:
-            return _said("basename", f"extra operand '{names[2]}'")
+            return said("basename", f"extra operand '{names[2]}'")
         suffix = names.pop() if len(names) == 2 else ""
     shown = [os.path.basename(name.rstrip("/")) or name[:1] for name in names]
-    return _wrote("".join(f"{name.removesuffix(suffix) or name}\n" for name in shown))
+    return wrote("".join(f"{name.removesuffix(suffix) or name}\n" for name in shown))
 
 
 def _dirname(words: Sequence[str]) -> int:
-    _, names = _options(words, "")
+    _, names = options_of(words, "")
     if not names:
-        return _said("dirname", "missing operand")
-    return _wrote("".join(f"{_folder_of(name)}\n" for name in names))
+        return said("dirname", "missing operand")
+    return wrote("".join(f"{_folder_of(name)}\n" for name in names))
 
 
 def _folder_of(name: str) -> str:
@@ -524,25 +462,25 @@ def _folder_of(name: str) -> str:
 
 
 def _realpath(words: Sequence[str]) -> int:
-    options, names = _options(words, "emq")
+    options, names = options_of(words, "emq")
     if not names:
-        return _said("realpath", "missing operand")
+        return said("realpath", "missing operand")
     code = 0
     for name in names:
         path = os.path.realpath(name)
         needed = path if "e" in options else os.path.dirname(path)
         if "m" in options or os.path.lexists(needed):
-            _wrote(f"{path}\n")
+            wrote(f"{path}\n")
         else:
             missing = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-            code = 1 if "q" in options else _said("realpath", f"{name}: {_reason(missing)}")
+            code = 1 if "q" in options else said("realpath", f"{name}: {reason_of(missing)}")
     return code
 
 
 def _date(words: Sequence[str]) -> int:
-    _, rest = _options(words, "u")
+    _, rest = options_of(words, "u")
     if len(rest) > 1 or rest and not rest[0].startswith("+"):
-        raise _Refused("only a format, such as +%F, is understood here")
+        raise Refused("only a format, such as +%F, is understood here")
     form = rest[0][1:] if rest else "%a %b %e %H:%M:%S UTC %Y"
     now = time.time_ns()
     parts = []
@@ -552,13 +490,28 @@ def _date(words: Sequence[str]) -> int:
         elif piece[0] != "%" or piece[1:] and piece[1] in "aAbBcCdDeFgGhHIjklmMnprRsStTuUVwWxXyYzZ%":
             parts.append(_moment(piece, now // 10**9))
         else:
-            raise _Refused(f"the format '{piece}' is not understood here")
-    return _wrote("".join(parts) + "\n")
+            raise Refused(f"the format '{piece}' is not understood here")
+    return wrote("".join(parts) + "\n")
 
 
 def _moment(piece: str, seconds: int) -> str:
     zone = {"%s": str(seconds), "%z": "+0000", "%Z": "UTC"}
     return zone.get(piece) or (time.strftime(piece, time.gmtime(seconds)) if piece[0] == "%" else piece)
+
+
+def _uname(words: Sequence[str]) -> int:
+    long = {"all": "a", "kernel-name": "s", "nodename": "n", "kernel-release": "r", "kernel-version": "v",
+            "machine": "m", "operating-system": "o"}  # fmt: skip
+    options, rest = options_of(words, "asnrvmo", "", long)
+    if rest:
+        raise Refused(f"extra operand '{rest[0]}'")
+    found = os.uname()
+    parts = {
+        "s": found.sysname, "n": found.nodename, "r": found.release, "v": found.version, "m": found.machine,
+        "o": "GNU/Linux" if found.sysname == "Linux" else found.sysname,
+    }  # fmt: skip
+    chosen = parts if "a" in options else options or {"s": ""}
+    return wrote(" ".join(parts[letter] for letter in parts if letter in chosen) + "\n")
 
 
 _FILE_TESTS: dict[str, Callable[[str], bool]] = {
@@ -590,20 +543,20 @@ def _is_true(words: list[str]) -> bool:
         return (words[0] == words[2]) is (words[1] != "!=")
     if len(words) == 3 and words[1] in _COMPARISONS:
         return _COMPARISONS[words[1]](int(words[0]), int(words[2]))
-    raise _Refused(f"{' '.join(words)}: unexpected operator")
+    raise Refused(f"{' '.join(words)}: unexpected operator")
 
 
 def _test(words: Sequence[str]) -> int:
     try:
         return 0 if _is_true(list(words)) else 1
-    except (ValueError, _Refused) as error:
-        _said("test", str(error))
+    except (ValueError, Refused) as error:
+        said("test", str(error))
         return 2
 
 
 def _bracket(words: Sequence[str]) -> int:
     if not words or words[-1] != "]":
-        _said("[", "missing ]")
+        said("[", "missing ]")
         return 2
     return _test(words[:-1])
 
@@ -612,22 +565,25 @@ _UTILITIES: dict[str, Utility] = {
     "[": _bracket, "basename": _basename, "cat": _cat, "cp": _cp, "date": _date, "dirname": _dirname,
     "echo": _echo, "false": lambda words: 1, "head": _head, "ls": _ls, "mkdir": _mkdir, "mv": _mv,
     "printf": _printf, "pwd": _pwd, "realpath": _realpath, "rm": _rm, "rmdir": _rmdir, "sleep": _sleep,
-    "tail": _tail, "tee": _tee, "test": _test, "touch": _touch, "true": lambda words: 0, "wc": _wc,
+    "tail": _tail, "tee": _tee, "test": _test, "touch": _touch, "true": lambda words: 0, "uname": _uname, "wc": _wc,
+    "egrep": lambda words: grep.main(words, "E"), "fgrep": lambda words: grep.main(words, "F"),
+    "find": finding.find, "grep": grep.main, **filters.PROGRAMS,
 }  # fmt: skip
+
 
 def refuse(name: str, reason: str) -> int:
     """Says why a program does not run, and returns its exit code."""
-    return _said(name, reason) + 1
+    return said(name, reason) + 1
 
 
 def write(text: str) -> int:
     """Writes a text to the standard output."""
-    return _wrote(text)
+    return wrote(text)
 
 
 def say_version(name: str) -> int:
     """Says what the shell is."""
-    return _wrote(f"{name}: a small shell of Wardian for simple command lines\n")
+    return wrote(f"{name}: a small shell of Wardian for simple command lines\n")
 
 
 FOLDERS = ("", "/bin", "/usr/bin", "/usr/local/bin")
@@ -643,13 +599,13 @@ def find(program: str) -> Utility | None:
     def call(words: Sequence[str]) -> int:
         try:
             return utility(words)
-        except (_Refused, ValueError) as refused:
-            _said(name, f"{refused}; use Python instead")
+        except (Refused, ValueError) as refused:
+            said(name, f"{refused}; use Python instead")
             return 2
         except OSError as error:
-            return _said(name, _reason(error))
+            return said(name, reason_of(error))
         except Exception as error:
-            _said(name, f"{type(error).__name__}: {error}; use Python instead")
+            said(name, f"{type(error).__name__}: {error}; use Python instead")
             return 2
 
     return call

@@ -11,11 +11,17 @@ import sys
 import tempfile
 import weakref
 
-from _wardian import cells, forks, notebook, platform, runner, signals, sockets, threads
+from _wardian import cells, forks, notebook, packages, platform, runner, signals, sockets, threads
 from tests.support import Sandbox
 
 
 class State(Sandbox):
+    def test_a_missing_module_is_told_with_advice(self):
+        report = self.raises("def f():\n    import nothing_like_it\nf()")
+        expected = f"No module named 'nothing_like_it': {packages.NOT_INSTALLED}"
+        self.assertEqual(report["message"], expected)
+        self.assertIn(f"ModuleNotFoundError: {expected}", report["traceback"])
+
     def test_names_functions_and_modules_stay(self):
         self.gives("import math\nx = [1]\ndef double(n):\n    return n * len(x) * 2\n")
         self.gives("x.append(2)")

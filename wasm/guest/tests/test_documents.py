@@ -7,6 +7,7 @@ import sys
 import tempfile
 import types
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -52,6 +53,68 @@ class Ciphers(unittest.TestCase):
         for key, vector, data in ((bytes(15), bytes(16), b""), (bytes(16), bytes(8), b""), (bytes(16), bytes(16), b"x")):
             with self.assertRaises(ValueError):
                 ciphers.encrypt(key, vector, data)
+
+
+    def test_rc4_is_that_of_its_test_vectors(self):
+        # RFC 6229.
+        key = bytes.fromhex("0102030405")
+        self.assertEqual(ciphers._mixed(key, bytes(16)).hex(), "b2396305f03dc027ccc3524a0a1118a8")
+        self.assertEqual(ciphers._mixed(key, b""), b"")
+
+
+class Provider(unittest.TestCase):
+    """What pypdf imports of `cryptography`."""
+
+    def setUp(self) -> None:
+        self.names: dict[str, object] = {}
+        for fill in ciphers.OF_PYPDF.values():
+            fill(self.names)
+
+    def encrypted(self, algorithm, mode, *parts):
+        encryptor = self.names["Cipher"](algorithm, mode).encryptor()
+        return b"".join([*map(encryptor.update, parts), encryptor.finalize()])
+
+    def test_parts_are_encrypted_as_the_whole(self):
+        key, coded = map(bytes.fromhex, Ciphers.EXAMPLES[0])
+        mode = self.names["CBC"](Ciphers.VECTOR)
+        algorithm = self.names["AES"](key)
+        for at in (0, 5, 16, 20, 32):
+            parts = Ciphers.PLAIN[:at], Ciphers.PLAIN[at:]
+            self.assertEqual(self.encrypted(algorithm, mode, *parts), coded)
+        # FIPS 197 and NIST SP 800-38A.
+        ecb = self.encrypted(algorithm, self.names["ECB"](), Ciphers.PLAIN[:32])
+        self.assertEqual(ecb.hex(), "3ad77bb40d7a3660a89ecaf32466ef97f5d3d58503b9699de785895a96fdbaaf")
+        stream = self.encrypted(self.names["ARC4"](bytes.fromhex("0102030405")), None, bytes(7), bytes(9))
+        self.assertEqual(stream.hex(), "b2396305f03dc027ccc3524a0a1118a8")
+
+    def test_padding_is_added_and_taken_away(self):
+        padding = self.names["PKCS7"](128)
+        for size in range(34):
+            padder, unpadder = padding.padder(), padding.unpadder()
+            padded = padder.update(b"x" * size) + padder.finalize()
+            self.assertEqual(len(padded), size // 16 * 16 + 16)
+            self.assertEqual(unpadder.update(padded) + unpadder.finalize(), b"x" * size)
+        for wrong in (b"", b"x" * 15, b"x" * 15 + b"\0", b"x" * 15 + b"\x11", b"x" * 14 + b"\x01\x02"):
+            unpadder = padding.unpadder()
+            unpadder.update(wrong)
+            with self.assertRaisesRegex(ValueError, "Invalid padding bytes"):
+                unpadder.finalize()
+
+    def test_what_openssl_refuses_is_refused(self):
+        cipher, aes = self.names["Cipher"], self.names["AES"]
+        with self.assertRaisesRegex(ValueError, "not a multiple of the block length"):
+            self.encrypted(aes(bytes(16)), self.names["ECB"](), b"x")
+        for refused in (
+            lambda: aes(bytes(15)),
+            lambda: self.names["ARC4"](bytes(6)),
+            lambda: cipher(aes(bytes(16)), self.names["CBC"](bytes(8))),
+        ):
+            with self.assertRaisesRegex(ValueError, "Invalid (key|IV) size"):
+                refused()
+
+    def test_only_the_provider_of_pypdf_finds_them(self):
+        self.assertIs(documents.LENT["pypdf._crypt_providers._cryptography"], ciphers.OF_PYPDF)
+        self.assertFalse(any(name.startswith("cryptography") for name in sys.modules))
 
 
 def zipped(*members: tuple[str, str]) -> bytes:
@@ -138,6 +201,7 @@ class Refusals(unittest.TestCase):
         for error, kind, said in [
             (OSError("No backend\nBased on the extension, these:\n  FFMPEG:  pip install imageio[ffmpeg]"), OSError, "No backend; no video"),
             (ImportError("The `pyav` plugin is not installed. Use `pip install imageio[pyav]` to install it."), ImportError, "installed; no video"),
+            (OSError("No backend\nBased on the extension, these:\n  pyav:  pip install imageio[pyav]"), OSError, "PNG, JPEG, GIF"),
             (ImportError("The `gdal` plugin is not installed. Use `pip install imageio[gdal]` to"), ImportError, "PNG, JPEG, GIF"),
             (FileNotFoundError(2, "No such file", "x"), FileNotFoundError, "No such file"),
         ]:  # fmt: skip
@@ -148,6 +212,50 @@ class Refusals(unittest.TestCase):
         for legacy, kind in ((True, ValueError), (False, OSError)):
             with self.assertRaisesRegex(kind, "A.MP4` cannot be opened; no video codec"):
                 module.imopen(Path("A.MP4"), None, legacy_mode=legacy)
+
+    def test_plugins_that_call_c_libraries_are_missing(self):
+        def find(config):
+            raise config.error
+
+        module = types.SimpleNamespace(
+            PluginConfig=type("PluginConfig", (), {"plugin_class": property(find), "format": property(find)})
+        )
+        documents.CHANGED["imageio.config.plugins"](module)
+        config = module.PluginConfig()
+        config.name = "EXR-FI"
+        for error, kind in ((OSError("ctypes is unavailable"), ImportError), (RuntimeError("x"), RuntimeError)):
+            config.error = error
+            for name in ("plugin_class", "format"):
+                with self.assertRaises(kind):
+                    getattr(config, name)
+
+    def test_dicom_is_written_under_its_names_and_where_it_is_asked_for(self):
+        class Base:
+            def __init__(self, request):
+                self.request = request
+
+        class Plugin(Base):
+            def __init__(self, request, **named):
+                super().__init__(request)
+
+        modes = types.SimpleNamespace(read="r", write="w")
+        module = types.SimpleNamespace(PydicomPlugin=Plugin, IOMode=modes, InitializationError=LookupError)
+        documents.CHANGED["imageio.plugins.pydicom"](module)
+        extensions = types.ModuleType("imageio.config.extensions")
+        extensions.known_extensions = {".dcm": [types.SimpleNamespace(priority=["DICOM", "pydicom"])]}
+
+        def imopen(uri, mode, plugin=None):
+            extension = "." + uri.partition(".")[2]
+            return Plugin(types.SimpleNamespace(mode=types.SimpleNamespace(io_mode=mode), extension=extension))
+
+        opener = types.SimpleNamespace(imopen=imopen)
+        documents.CHANGED["imageio.core.imopen"](opener)
+        with unittest.mock.patch.dict(sys.modules, {"imageio.config.extensions": extensions}):
+            for uri, mode, plugin in (("a.dcm", "w", None), ("a.svg", "r", None), ("a.svg", "w", "pydicom")):
+                self.assertIsInstance(opener.imopen(uri, mode, plugin=plugin), Plugin)
+            with self.assertRaises(LookupError):
+                opener.imopen("a.svg", "w")
+            imopen("a.svg", "w")  # a program that uses the class itself
 
     def test_pictures_of_charts_are_refused_with_advice(self):
         module = types.SimpleNamespace(renderers=types.SimpleNamespace(default="browser"))

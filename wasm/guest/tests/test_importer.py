@@ -264,7 +264,8 @@ class WithinSkills(Sandbox):
         self.assertEqual(
             report["message"],
             "No module named 'nothing_like_it': it is not installed, and nothing can be "
-            "installed; load_skills_protocol_guide lists what is",
+            "installed; load_skills_protocol_guide lists what is; a skill has others that `wardian skills "
+            "deps lock` has locked",
         )
 
     def test_resources_are_found_beside_the_code(self):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
+import types
 import unittest.mock
 from pathlib import Path
 
-from _wardian import packages
+from _wardian import advice, packages
 from tests.support import Sandbox
 
 GUIDE = Path(__file__).parents[3] / "skills/skills.protocol.guide"
@@ -70,6 +71,72 @@ class Packages(Sandbox):
             "[*found, importlib.util.find_spec('polars')]\n"
         )
         self.assertEqual(self.returns(source), ["polars", "ModuleNotFoundError", None])
+
+    def test_everything_that_prints_a_traceback_says_what_to_do(self):
+        expected = "ModuleNotFoundError: No module named 'nothing_like_it': it is not installed, and nothing can"
+        with open("lacks.py", "w", encoding="utf-8") as file:
+            file.write("import nothing_like_it\n")
+        with open("test_lacks.py", "w", encoding="utf-8") as file:
+            file.write(
+                "import unittest\nclass A(unittest.TestCase):\n    def test_a(self):\n        import nothing_like_it\n"
+            )
+        attempt = "try:\n    import nothing_like_it\nexcept ImportError as error:\n    {}\n{}"
+        child = "import subprocess, sys\nsubprocess.run([sys.executable, {}], capture_output=True, text=True).stderr"
+        for name, source in {
+            "print_exc": "import traceback\n" + attempt.format("text = traceback.format_exc()", "text"),
+            "error alone": "import traceback\n"
+            + attempt.format("text = ''.join(traceback.format_exception_only(error))", "text"),
+            "a chain": "import traceback\n"
+            + attempt.format("try:\n        1 / 0\n    except ZeroDivisionError:\n        text = traceback.format_exc()", "text"),
+            "logging": "import io, logging\nout = io.StringIO()\nlogging.basicConfig(stream=out, force=True)\n"
+            + attempt.format("logging.exception('x')", "out.getvalue()"),
+            "unittest": "import io, unittest\nout = io.StringIO()\n"
+            "class A(unittest.TestCase):\n    def test_a(self):\n        import nothing_like_it\n"
+            "unittest.TextTestRunner(out).run(unittest.defaultTestLoader.loadTestsFromTestCase(A))\nout.getvalue()",
+            "python x.py": child.format("'lacks.py'"),
+            "python -m": child.format("'-m', 'lacks'"),
+            "python -c": child.format("'-c', 'import nothing_like_it'"),
+            "python -m unittest": child.format("'-m', 'unittest', 'test_lacks'"),
+        }.items():
+            with self.subTest(name):
+                text = self.returns(source)
+                self.assertIn(expected, text)
+                self.assertNotIn("advice.py", text)
+        for name, said in [("nothing_like_it", packages.NOT_INSTALLED), ("polars", "it is not installed; use pandas")]:
+            text = self.returns(child.format(f"'-m', '{name}'"))
+            self.assertEqual(text, f"{sys.executable}: No module named {name} ({said})\n")
+        self.assertIn(expected, self.fails("def f():\n    import nothing_like_it\nf()")["traceback"])
+
+    def test_a_popular_module_has_no_frames_of_ours_in_tracebacks(self):
+        source = "import traceback\ntry:\n    import polars\nexcept ImportError:\n    text = traceback.format_exc()\ntext"
+        text = self.returns(source)
+        self.assertEqual(len(text.splitlines()), 4, text)
+        self.assertIn("No module named 'polars': it is not installed; use pandas", text)
+
+    def test_the_advice_takes_the_place_of_what_python_says(self):
+        class Report:
+            def __init__(self, exc_type, exc_value, exc_traceback, *, compact=False):
+                self._str = str(exc_value)
+                if issubclass(exc_type, ModuleNotFoundError):
+                    self._str += ". Site initialization is disabled, did you forget to enable your environment?"
+
+        module = types.SimpleNamespace(
+            TracebackException=Report, _safe_string=lambda value, what: str(value)
+        )
+        advice._PATCHES["traceback"](module)
+        for text, name, said in [
+            ("No module named 'x'", "x", f"No module named 'x': {packages.NOT_INSTALLED}"),
+            ("No module named 'x.y'", "x.y", "No module named 'x.y'"),
+            ("No module named 'x'", None, "No module named 'x'"),
+            ("No module named 'x': use y", "x", "No module named 'x': use y"),
+            ("No module named 'termios'", "termios", "No module named 'termios': there is no terminal: pass"),
+        ]:
+            error = ModuleNotFoundError(text, name=name)
+            found = Report(type(error), error, None, compact=True)._str
+            self.assertTrue(found == said or name == "termios" and found.startswith(said), found)
+        self.assertEqual(Report(ValueError, ValueError("v"), None)._str, "v")
+        error = ModuleNotFoundError("No module named 'msvcrt'", name="msvcrt")
+        self.assertIn("Site", Report(type(error), error, None)._str, "Python has words of its own for it")
 
     def test_an_unknown_module_is_said_not_to_be_installable(self):
         message = self.fails("import no_such_thing")["message"]

@@ -121,6 +121,67 @@ LINES = [
     "set -- ; mkdir -p \"${1:-out dir}\" ${1:-\"in dir\"} ${1:-x y}; ls; E=; echo [${E-d}] [${E:-d}] [${F-d}] \"[${E-d}${F:-}]\" ${F:-$HOME}",
     "echo ${F:-'a  b'} \"${F:-a  b}\" ${F:-a  b} \"${F:-$(echo 'x')}\" ${F:-\"a}b\"}; echo `echo \\`echo in\\``; echo \"$(echo \"a\\\"b)\")\"",
     "true && (exit 3) || echo $?; (cd sub; umask 077); echo ${10:-none}",
+    "echo $((1 + 2)) $((7 / 2)) $((-7 / 2)) $((-7 % 3)) $((2 * (3 + 4))) \"$((1<<10))\" $((0x1f + 010))",
+    "i=3; echo $((i + 1)) $(($i * 2)) $((${i} - 1)) $((i)) $((none)) $((i=7)) $i $((i += 2)) $((i <<= 2)); echo $i",
+    "echo $((1 < 2)) $((2 <= 1)) $((1 == 1 && 0 || 1)) $((!0)) $((~5)) $((5 & 3 | 8 ^ 1)) $((1 ? 2 : 3)) $((0 ? 2 : 0 ? 3 : 4))",
+    "echo $((0 && 1 / 0)) $((1 || x = 4)) [$x] $((9223372036854775807 + 1)) $((1 >> 1)) $((- - 3)) $((+4))",
+    "i=0; while [ $i -lt 3 ]; do i=$((i + 1)); echo $i; done; echo $(( $(echo 4) + `echo 5` ))",
+    "echo $((1 / 0)); echo never", "echo $((1 +)); echo never", "echo $((1 2))", "x=abc; echo $((x)); echo never",
+    "echo a$((1+1))b$((2+2)) $(((1 + 2) * 3)); x=$((4))$((5)); echo $x; echo $( (echo in) ); cat <<E\nsum $((2 + 3))\nE",
+    "echo ${NOTHING:-$((6 * 7))}; x=' 12 '; echo $((x + 1)); x=-5; echo $((x * x)) $((x / 2)); [ $((3 % 2)) -eq 1 ] && echo odd",
+]
+
+
+TEXTS = {
+    "log.txt": "Error: disk full\nwarning: low\nerror: again\n\ninfo 42 ok\nERROR 7\nfoo(bar) a.b a+b\nlast line error",
+    "data.csv": "name,age,city\nAnn,34,Rome\nBob,7,Bern\nCid,34,Aarau\n,,\nDora,101,Rome\n",
+    "words.txt": "pear\napple\nfig\napple\nPear\nfig\nfig\n  indented 10\nx 9\n",
+    "numbers.txt": "10\n9\n-0.05\n-0.5\n-0.505\n0.05\n0.5\n0.505\n007\n-3\n2.5\n2.50\n1e3\nabc\n\n0\n-12\n100K\n2M\n",
+    "src/a.py": "import os\ndef main():\n    return os.getcwd()  # TODO\n",
+    "src/b.txt": "nothing\n",
+    "src/deep/c.py": "import sys\nimport os.path\n",
+    "tabs.txt": "a\tb\tc\nd\te\nnone\n",
+}
+
+FILTERS = [
+    "grep error log.txt", "grep -i error log.txt; grep -n -i error log.txt; grep -ci error log.txt log.txt",
+    "grep -v error log.txt", "grep nothing_there log.txt; echo $?", "grep -q error log.txt; echo $?; grep -q x none; echo $?",
+    "grep -c '' log.txt words.txt; grep -l error log.txt words.txt; grep -L error log.txt words.txt; echo $?",
+    "grep -E '^(Error|info)|line' log.txt; grep -E '[0-9]+' log.txt; grep -oE '[0-9]+' log.txt data.csv",
+    "grep -o 'a.b' log.txt; grep -F a.b log.txt; grep 'a+b' log.txt; grep -E 'a\\+b' log.txt; grep 'foo(bar)' log.txt",
+    "grep 'err\\(or\\)*\\|warn' log.txt; grep '[[:upper:]]\\{3,\\}' log.txt; grep -w error log.txt; grep -x 'ERROR 7' log.txt",
+    "grep -e warn -e info log.txt; grep -m 1 error log.txt; grep -A1 warning log.txt; grep -B1 -n info log.txt; grep -C 1 42 log.txt",
+    "grep -A1 error log.txt; grep -n -A 1 -m 1 -i error log.txt; grep -A 3 -m 1 error log.txt; grep -h error log.txt log.txt; grep -H error log.txt",
+    "grep -rn import src | sort; grep -r --include='*.py' -l os src | sort; grep -rl import . --exclude-dir=deep; grep -rc import src | sort",
+    "cd src; grep -r nothing; grep -r nothing .; grep nothing b.txt; grep -r nothing b.txt; grep -rh nothing .; grep -rH nothing b.txt",
+    "grep x none; echo $?; grep -s x none; echo $?; grep error log.txt none; echo $?; grep x src; echo $?",
+    "cat log.txt | grep -n 42; echo abc | grep -c b -; printf 'a\\\\b\\n' | grep 'a\\\\b'; echo 'x*y' | grep 'x\\*y'; echo '*a' | grep '*a'",
+    "echo aXbXc | grep -oE 'X|XbX'; echo abab | grep -o 'ab*'; echo aaa | grep -E 'a{2}$'; echo 'a]b' | grep '[]]'; echo a-b | grep '[a-]-'",
+    "echo 'abcabc' | grep -E '(abc)\\1'; echo 'foo bar' | grep -o '\\<b[a-z]*\\>'; echo x1 | grep '\\w[[:digit:]]'; echo '^a$' | grep 'x\\?^a\\$'",
+    "printf 'a\\0error\\n' > bin; grep error bin; grep -c error bin; grep -a -c error bin; grep -l error bin",
+    "printf 'caf\\303\\251\\n' | grep -o 'f.$'; echo ABC | grep --ignore-case abc --color=never; egrep 'o|w' log.txt; fgrep '(' log.txt",
+    "grep -iE 'DISK|LOW' log.txt | cut -d: -f2; grep -vc '^$' log.txt; grep -n '^$' log.txt; grep -on error log.txt; grep -vn e words.txt",
+    "grep -P '\\d{2}' log.txt; echo 'key=value' | grep -oP 'key=\\K\\w+'; grep -E '^$|7' log.txt; grep -E 'a|' words.txt | head -n 2",
+    "sort words.txt; sort -r words.txt; sort -u words.txt; sort -f words.txt; sort -fu words.txt; sort -b words.txt",
+    "sort -n numbers.txt; sort -rn numbers.txt; sort -h numbers.txt; sort -nu numbers.txt; sort numbers.txt",
+    "sort -t, -k2,2n data.csv; sort -t, -k3,3 -k2,2nr data.csv; sort -t , -k 2 data.csv; sort -t, -k2n -k1r data.csv; sort -s -t, -k2,2 data.csv",
+    "sort -k2 words.txt log.txt; sort -k2,2 -u log.txt; sort -k1.2,1.3 words.txt; sort -k2.2b log.txt; sort -rk2 log.txt; sort -t, -u -k3,3 data.csv",
+    "sort none; echo $?; sort src; echo $?; printf 'b\\na' | sort; sort -o sorted.txt words.txt; cat sorted.txt; cat words.txt | sort - numbers.txt",
+    "sort words.txt | uniq; sort words.txt | uniq -c; sort words.txt | uniq -d; sort words.txt | uniq -u; uniq -i words.txt; uniq words.txt out; cat out",
+    "sort words.txt | uniq -c | sort -rn | head -n 2; uniq none; echo $?; printf 'a\\na' | uniq; printf '' | uniq -c",
+    "cut -d, -f1 data.csv; cut -d , -f 1,3 data.csv; cut -d, -f2- data.csv; cut -d, -f-2 data.csv; cut -f2 tabs.txt; cut -sf2 tabs.txt",
+    "cut -c1-3 data.csv; cut -c 2 data.csv; cut -b1,3-4 words.txt; cut -d, -f1 --complement data.csv; cut -d, -f3,1 --output-delimiter=: data.csv",
+    "echo a:b:c | cut -d: -f2; cut -d' ' -f2 log.txt; cut -f1 none; echo $?; printf 'a,b' | cut -d, -f2; printf 'x\\n\\ny\\n' | cut -c1",
+    "echo Hello | tr a-z A-Z; echo Hello | tr '[:upper:]' '[:lower:]'; echo a,b,c | tr , '\\n'; echo a1b2 | tr -d 0-9; echo 'a  b   c' | tr -s ' '",
+    "echo 'a b' | tr ' ' '_'; echo abc | tr -d '\\n'; echo; echo 'x-y_z' | tr -c '[:alnum:]\\n' '.'; echo aabbcc | tr -s a-z; echo abc | tr abc xy",
+    "printf 'a\\tb\\n' | tr '\\t' ' '; echo aabb | tr -s ab xy; echo 'q]w[' | tr '[]' '()'; printf 'a\\r\\n' | tr -d '\\r'; echo 12-3 | tr -d 0-9-; echo az | tr a-c-z X; echo aab12 | tr -cs a-z -",
+    "find src | sort; find . -name '*.py' | sort; find src -type f | sort; find src -type d | sort; find . -maxdepth 1 -type f -name '*.t*' | sort",
+    "find src -name '*.py' -o -name '*.txt' | sort; find src ! -name '*.py' | sort; find src \\( -name a.py -o -name c.py \\) -print | sort; find src/a.py; find src/ | sort",
+    "find none; echo $?; find . -iname 'A.PY'; find . -path './src/deep*' | sort; find . -path ./src/deep -prune -o -name '*.py' -print | sort; find src -mindepth 2",
+    "find . -size +20c -size -60c | sort; find . -size 0; touch empty; mkdir nothing; find . -empty | sort; find . -name empty -delete; ls; find src -print0 | tr '\\0' '\\n' | sort",
+    "for f in $(find src -name '*.py' | sort); do wc -l $f; done; find . -name '*.csv' -mtime -1; find . -newer log.txt -name none; find src -depth -name 'c*'",
+    "head -c 5 log.txt; echo; tail -c 4 log.txt; echo; head --lines=1 log.txt; tail --lines 1 words.txt; tail -c +500 log.txt; head -c -100 log.txt; wc --lines log.txt",
+    "cat data.csv | tail -n +2 | cut -d, -f3 | sort | uniq -c | sort -k1,1nr -k2; echo $((`wc -l < data.csv` - 1)); [ $(grep -c Rome data.csv) -eq 2 ] && echo two",
 ]
 
 
@@ -130,13 +191,17 @@ class CommandLines(Compared):
             with self.subTest(line):
                 self.compare([line.replace("PY", PYTHON)], FILES, shell=True)
 
+    def test_filters_do_what_those_of_a_machine_do(self):
+        for line in FILTERS:
+            with self.subTest(line):
+                self.compare([line], TEXTS, shell=True)
+
 
 class Others(Compared):
     def test_what_is_not_understood_is_refused_before_anything_runs(self):
         for line, words in [
             ("echo a; case x in x) echo b;; esac", "`case` is not understood here: write it in Python"),
             ("echo a > made; f() { echo b; }", "functions are not understood"),
-            ("echo $((1 + 2))", "calculate in Python"),
             ("echo ${HOME%/*}", "is not understood here"),
             ("echo a; [[ a == a ]]", "`[[` is not understood"),
             ("echo a; trap 'rm x' EXIT", "`trap` is not understood"),

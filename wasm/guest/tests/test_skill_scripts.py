@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from _wardian import descriptors
+from _wardian import descriptors, packages
 from tests.support import Sandbox, places
 
 FILL = '''"""Fills a form."""
@@ -41,6 +41,14 @@ FILES = {
     "scripts/lines.py": "import sys\nfor line in sys.stdin:\n    print(line.strip()[::-1])\n",
     "scripts/asks.py": "print('got', input('name? '))\n",
     "scripts/exits.py": "import sys\nprint('before')\nsys.exit(eval(sys.argv[1]))\n",
+    "scripts/lacks.py": "import nothing_like_it\n",
+    "scripts/table.json": "{}",
+    "scripts/opens.py": "import sys\nopen(sys.argv[1])\n",
+    "scripts/imports.py": (
+        "import importlib.util, json, os, sys\n"
+        "found = importlib.util.find_spec('caller_module')\n"
+        "print(found, json.loads('[]'), '' if os.getcwd() not in sys.path else 'searched')\n"
+    ),
     "scripts/raises.py": "def check(x):\n    raise ValueError(f'no field {x}')\n\ncheck('a')\n",
     "scripts/env.py": "import os\nprint(os.environ.get('MODE'))\n",
     "scripts/facts.py": (
@@ -166,6 +174,35 @@ class Scripts(Sandbox):
                 "    raise ValueError(f'no field {x}')",
                 "ValueError: no field a",
             ],
+        )
+
+    def test_a_missing_file_of_a_skill_is_said_to_be_one(self):
+        root = f"{places.SKILLS}/acme.form"
+        for path, words in [
+            ("scripts/table.json", f"the current folder is that of the run, /workspace, and the skill has `{root}/scripts/table.json`"),
+            ("table.json", f"and the skill has `{root}/scripts/table.json`: open that"),
+            (f"{root}/table.json", f"(the skill has `{root}/scripts/table.json`)"),
+            (f"{root}/none.json", f"(the skill `acme.form` has no such file; `os.walk('{root}')` lists"),
+            (f"{places.SKILLS}/acme.other/x", "(no skill `acme.other` is mounted in this run (mounted: `acme.form`); code"),
+        ]:
+            with self.subTest(path):
+                self.assertEqual(self.call("scripts/opens.py", path)[0], "raised")
+                said = self.complained.splitlines()[-1]
+                self.assertIn(words, said)
+                self.assertNotIn("input_blobs", said)
+
+    def test_files_of_the_caller_are_no_modules(self):
+        for name in ("caller_module.py", "json.py"):
+            with open(f"{places.WORKSPACE}/{name}", "w", encoding="utf-8") as file:
+                file.write("print('code of the caller')\n")
+        self.assertEqual(self.prints("scripts/imports.py"), "None [] \n")
+
+    def test_a_missing_module_is_told_with_advice(self):
+        end, report = self.call("scripts/lacks.py")
+        self.assertEqual((end, report["type"]), ("raised", "ModuleNotFoundError"))
+        said = self.complained.splitlines()[-1]
+        self.assertEqual(
+            said, f"ModuleNotFoundError: No module named 'nothing_like_it': {packages.NOT_INSTALLED}"
         )
 
     def test_the_process_looks_like_one_that_runs_the_file(self):

@@ -87,7 +87,7 @@ fn printed(text: &str) -> FromWorker {
 
 fn done(end: Result<(), RunFailure>, log: &str) -> FromWorker {
     let chunk = LogChunk { stream: Stream::Log, text: log.to_owned() };
-    let logs = Logs { chunks: vec![chunk], dropped: 0 };
+    let logs = Logs { chunks: vec![chunk], ..Logs::default() };
     let outcome = RunOutcome {
         end,
         logs,

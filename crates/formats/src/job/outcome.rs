@@ -401,8 +401,17 @@ pub struct LogChunk {
 pub struct Logs {
     /// The pieces that were kept.
     pub chunks: Vec<LogChunk>,
-    /// Bytes that were written beyond the limit and dropped.
+    /// Bytes that were written beyond the limit, and are in no chunk.
     pub dropped: u64,
+    /// The last of these bytes, apart for the standard output and the error stream: a program says at
+    /// the end how it went.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<LogChunk>,
+}
+
+impl Logs {
+    /// Most bytes of one end.
+    pub const MAX_END: usize = 7 << 10;
 }
 
 /// The resources that a run used.

@@ -152,6 +152,8 @@ pub struct Capture {
     /// The rest of the limit.
     left: usize,
     dropped: u64,
+    /// The last bytes beyond the limit, of the standard output and the error stream.
+    ends: [Vec<u8>; 2],
     telling: Option<Telling>,
 }
 
@@ -164,6 +166,7 @@ impl Capture {
             pieces: Vec::new(),
             left: limit.as_usize(),
             dropped: 0,
+            ends: [Vec::new(), Vec::new()],
             telling: None,
         }
     }
@@ -196,6 +199,9 @@ impl Capture {
         if dropped > 0 {
             // Later output must not look as if it followed the kept part.
             self.left = 0;
+            if let Some(end) = self.ends.get_mut(slot(stream)) {
+                keep_end(end, output.get(kept.len()..).unwrap_or_default());
+            }
         } else {
             self.left = room.saturating_sub(kept.len());
         }
@@ -279,7 +285,10 @@ impl Capture {
                 push(&mut chunks, stream, "\u{fffd}");
             }
         }
-        Logs { chunks, dropped }
+        let ends = [Stream::Stdout, Stream::Stderr].into_iter().zip(&self.ends);
+        let ends = ends.map(|(stream, bytes)| LogChunk { stream, text: end_text(bytes) });
+        let ends = ends.filter(|end| !end.text.is_empty());
+        Logs { chunks, dropped, ends: ends.collect() }
     }
 }
 
@@ -291,6 +300,26 @@ impl fmt::Debug for Capture {
             .field("dropped", &self.dropped)
             .finish_non_exhaustive()
     }
+}
+
+/// Adds output to the last bytes of a stream, of which some more than [`Logs::MAX_END`] are kept.
+fn keep_end(end: &mut Vec<u8>, output: &[u8]) {
+    let last = output.get(output.len().saturating_sub(Logs::MAX_END)..).unwrap_or(output);
+    if end.len().saturating_add(last.len()) > Logs::MAX_END.saturating_mul(2) {
+        end.drain(..end.len().saturating_sub(Logs::MAX_END));
+    }
+    end.extend_from_slice(last);
+}
+
+/// The last bytes of a stream as text, from the beginning of a character on.
+fn end_text(bytes: &[u8]) -> String {
+    let last = bytes.get(bytes.len().saturating_sub(Logs::MAX_END)..).unwrap_or(bytes);
+    let begin = last.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
+    let text = String::from_utf8_lossy(last.get(begin..).unwrap_or_default());
+    // The replacement of a byte is longer than it.
+    text.get(text.ceil_char_boundary(text.len().saturating_sub(Logs::MAX_END))..)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Adds text, to the last chunk if that is of the same stream.
@@ -405,15 +434,17 @@ mod tests {
             chunk(Stream::Stderr, "cd"),
             chunk(Stream::Stdout, "e"),
         ];
-        assert_eq!(logs, Logs { chunks: expected.to_vec(), dropped: 0 });
+        assert_eq!(logs, Logs { chunks: expected.to_vec(), ..Logs::default() });
     }
 
     #[test]
     fn output_beyond_the_limit_is_counted_and_dropped() {
         let logs = captured(64 + 4, &[(Stream::Stdout, b"abcdef"), (Stream::Stderr, b"xyz")]);
-        assert_eq!(logs, Logs { chunks: vec![chunk(Stream::Stdout, "abcd")], dropped: 5 });
+        let ends = vec![chunk(Stream::Stdout, "ef"), chunk(Stream::Stderr, "xyz")];
+        assert_eq!(logs, Logs { chunks: vec![chunk(Stream::Stdout, "abcd")], dropped: 5, ends });
         let nothing = captured(0, &[(Stream::Stdout, b"abc")]);
-        assert_eq!(nothing, Logs { chunks: vec![], dropped: 3 });
+        let ends = vec![chunk(Stream::Stdout, "abc")];
+        assert_eq!(nothing, Logs { chunks: vec![], dropped: 3, ends });
     }
 
     #[test]
@@ -443,7 +474,30 @@ mod tests {
     #[test]
     fn a_character_cut_by_the_limit_is_dropped() {
         let logs = captured(64 + 3, &[(Stream::Stdout, "ab☃".as_bytes())]);
-        assert_eq!(logs, Logs { chunks: vec![chunk(Stream::Stdout, "ab")], dropped: 3 });
+        let chunks = vec![chunk(Stream::Stdout, "ab")];
+        assert_eq!(logs, Logs { chunks, dropped: 3, ends: Vec::new() });
+    }
+
+    #[test]
+    fn the_end_of_each_stream_is_kept() {
+        let mut capture = Capture::new(ByteCount::bytes(100));
+        for number in 0..100_000 {
+            capture.write(Stream::Stdout, format!("{number} \u{2603}\n").as_bytes());
+        }
+        capture.write(Stream::Stdout, &[0xE2; Logs::MAX_END / 2]);
+        capture.write(Stream::Stderr, b"Traceback\nValueError: x\n");
+        capture.log(GuestLogLevel::Info, "not kept");
+        assert!(capture.ends.iter().all(|end| end.capacity() <= 4 * Logs::MAX_END));
+        let Logs { chunks, ends, .. } = capture.into_logs();
+        let kept: usize = chunks.iter().map(|chunk| chunk.text.len()).sum();
+        assert!(kept <= 100, "{kept}");
+        assert_eq!(ends[1], chunk(Stream::Stderr, "Traceback\nValueError: x\n"));
+        assert_eq!((ends.len(), ends[0].stream), (2, Stream::Stdout));
+        assert!(ends[0].text.len() <= Logs::MAX_END && ends[0].text.ends_with('\u{fffd}'));
+        let mut capture = Capture::new(ByteCount::bytes(0));
+        capture.write(Stream::Stdout, "\u{2603}".repeat(Logs::MAX_END).as_bytes());
+        let end = &capture.into_logs().ends[0].text;
+        assert!(end.chars().all(|letter| letter == '\u{2603}') && end.len() > Logs::MAX_END - 4);
     }
 
     #[test]

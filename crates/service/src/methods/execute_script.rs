@@ -109,8 +109,16 @@ impl Service {
         let limits = policy.resolve(requested)?;
         let planned = self.plan_of(caller, &seen, Some(script), limits).await?;
         let args = args.unwrap_or_else(no_arguments);
+        // No folder of the call is among those from which a script imports, but a child of it may search
+        // its current folder, so the code of a caller that may run none stays out, and so does any code
+        // that could use the rights of the skill.
+        let refuses_modules = match rights_of(&seen) {
+            Some(rights) => Some(rights.no_modules),
+            None if caller.rights.contains(Right::Code) => None,
+            None => Some("because the key lacks the scope `code`, and the script could run them"),
+        };
         // Nothing imports the files of a script past their source.
-        Ok(Planned { args, usual_bytecode: Bytecode::AsItIs, ..planned })
+        Ok(Planned { args, refuses_modules, usual_bytecode: Bytecode::AsItIs, ..planned })
     }
 
     /// Runs a script as a cell of a session: the files that it leaves are there for the next one.
@@ -257,18 +265,29 @@ fn refuse_what_cells_have_not(params: &ExecuteSkillParams) -> Result<(), ParamsE
     }
 }
 
+/// Rights of a skill that other code must not have, in words.
+struct RightsOfSkill {
+    name: &'static str,
+    no_modules: &'static str,
+}
+
+/// The rights that a skill has of its own, if it has any.
+fn rights_of(seen: &SeenSkill) -> Option<RightsOfSkill> {
+    let permissions = &seen.snapshot.manifest().permissions;
+    if !permissions.network.is_empty() {
+        let no_modules = "because the skill declares a network, which no other code may use";
+        return Some(RightsOfSkill { name: "a network", no_modules });
+    }
+    let no_modules = "because the skill declares secrets, which no other code may use";
+    let has_secrets = !permissions.secret_names().is_empty();
+    has_secrets.then_some(RightsOfSkill { name: "secrets", no_modules })
+}
+
 /// Refuses a skill with rights of its own: other code of the session could use them.
 fn ensure_has_no_rights(seen: &SeenSkill) -> Result<(), ParamsError> {
-    let permissions = &seen.snapshot.manifest().permissions;
-    let word = if !permissions.network.is_empty() {
-        "a network"
-    } else if !permissions.secret_names().is_empty() {
-        "secrets"
-    } else {
-        return Ok(());
-    };
+    let Some(RightsOfSkill { name, .. }) = rights_of(seen) else { return Ok(()) };
     let expected = format!(
-        "left out: skill `{}` declares {word}, which code of a session must not have",
+        "left out: skill `{}` declares {name}, which code of a session must not have",
         seen.snapshot.name()
     );
     Err(ParamsError::wrong("session", expected, "a session"))

@@ -57,6 +57,8 @@ pub struct Lock {
     pub requirements: Digest,
     /// The packages that it relies on the engine for, sorted.
     pub engine: Vec<PackageVersion>,
+    /// The batteries that locked packages require and the list does not name, sorted.
+    pub batteries: Vec<PackageVersion>,
 }
 
 /// A package with its one wheel.
@@ -142,6 +144,8 @@ struct Own {
     requirements: String,
     #[serde(default)]
     engine: Vec<String>,
+    #[serde(default)]
+    batteries: Vec<String>,
 }
 
 impl Lock {
@@ -178,13 +182,12 @@ impl Lock {
             let problem = "is listed twice".to_owned();
             return Err(LockError::Package { name: name.to_string(), problem });
         }
-        let mut engine = Vec::new();
-        for text in &own.engine {
-            engine
-                .push(pinned(text).ok_or_else(|| malformed("`engine` is not a list of versions"))?);
-        }
-        engine.sort();
-        Ok(Self { packages, python: own.python, requirements, engine })
+        let engine = versions(&own.engine);
+        let engine = engine.ok_or_else(|| malformed("`engine` is not a list of versions"))?;
+        let batteries = versions(&own.batteries);
+        let batteries =
+            batteries.ok_or_else(|| malformed("`batteries` is not a list of versions"))?;
+        Ok(Self { packages, python: own.python, requirements, engine, batteries })
     }
 
     /// The text of the lock.
@@ -211,9 +214,11 @@ impl Lock {
         line(format_args!("\n[tool.wardian]\npython = \"{}\"", self.python));
         line(format_args!("requirements = \"sha256:{}\"", self.requirements));
         line(format_args!("# Packages that the engine contains."));
-        let engine: Vec<String> =
-            self.engine.iter().map(|one| format!("\"{}=={}\"", one.name, one.version)).collect();
-        line(format_args!("engine = [{}]", engine.join(", ")));
+        line(format_args!("engine = [{}]", list_of(&self.engine)));
+        if !self.batteries.is_empty() {
+            line(format_args!("# Batteries that locked packages require."));
+            line(format_args!("batteries = [{}]", list_of(&self.batteries)));
+        }
         text
     }
 
@@ -242,6 +247,20 @@ impl Lock {
             self.packages.iter().find(|one| guest.version_of(&one.wheel.package).is_some());
         doubled.map(|one| format!("it locks `{}`, which the engine contains", one.wheel.package))
     }
+}
+
+/// The versions of a list, sorted.
+fn versions(texts: &[String]) -> Option<Vec<PackageVersion>> {
+    let mut found = texts.iter().map(|text| pinned(text)).collect::<Option<Vec<_>>>()?;
+    found.sort();
+    Some(found)
+}
+
+/// The members of a list of versions.
+fn list_of(packages: &[PackageVersion]) -> String {
+    let texts: Vec<String> =
+        packages.iter().map(|one| format!("\"{}=={}\"", one.name, one.version)).collect();
+    texts.join(", ")
 }
 
 fn pinned(text: &str) -> Option<PackageVersion> {
@@ -320,6 +339,7 @@ mod tests {
             python: "3.15".to_owned(),
             requirements: Digest::of(b"requirements"),
             engine: vec![PackageVersion { name: PackageName::from_str("numpy").unwrap(), version }],
+            batteries: Vec::new(),
         }
     }
 
@@ -328,6 +348,11 @@ mod tests {
         let text = lock().to_text();
         let read = Lock::parse(text.as_bytes()).unwrap();
         assert_eq!(read, lock());
+        assert!(!text.contains("batteries"), "{text}");
+        let relying = Lock { batteries: lock().engine, ..lock() };
+        let text_of_relying = relying.to_text();
+        assert!(text_of_relying.contains("batteries = [\"numpy==2.5.2\"]\n"), "{text_of_relying}");
+        assert_eq!(Lock::parse(text_of_relying.as_bytes()).unwrap(), relying);
         assert_eq!(read.to_text(), text);
         let empty = Lock { packages: Vec::new(), ..lock() };
         assert_eq!(Lock::parse(empty.to_text().as_bytes()).unwrap().layer(), None);

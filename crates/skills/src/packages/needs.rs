@@ -104,14 +104,25 @@ impl SkillNeeds {
     }
 }
 
-/// True if a requirement is neither locked nor part of the engine, and a battery fulfils it.
+/// True if a locked package requires a battery, or if a requirement is neither locked nor part of the
+/// engine, and a battery fulfils it.
 fn relies_on_batteries(
     requirements: &Requirements,
     lock: &Lock,
     guest: &GuestPlatform,
     batteries: &Lock,
 ) -> Result<bool, NeedsError> {
-    let mut relies = false;
+    for battery in &lock.batteries {
+        let mut packages = batteries.packages.iter().filter(|one| one.is_package());
+        let here = packages.find(|one| one.wheel.package == battery.name);
+        let here = here.map(|one| &one.wheel.version);
+        if here != Some(&battery.version) {
+            let here = here.map_or("none".to_owned(), ToString::to_string);
+            let difference = format!("it was made with the battery {battery}, but there is {here}");
+            return Err(NeedsError::OtherEngine { difference });
+        }
+    }
+    let mut relies = !lock.batteries.is_empty();
     for requirement in requirements.that_apply(guest.markers()) {
         let is_locked = lock.packages.iter().any(|one| one.wheel.package == requirement.name);
         if is_locked || guest.version_of(&requirement.name).is_some() {
@@ -185,6 +196,7 @@ mod tests {
             python: "3.15".to_owned(),
             requirements: Requirements::parse(requirements.as_bytes()).unwrap().digest(),
             engine: Vec::new(),
+            batteries: Vec::new(),
         }
     }
 
@@ -249,6 +261,16 @@ mod tests {
         let locked = lock_for(both, &["tool-1-py3-none-any.whl"]);
         let found = needs(both, Some(&locked));
         assert!(matches!(found, SkillNeeds::Layer { with_batteries: true, .. }), "{found:?}");
+        let wheel = &batteries.packages.iter().find(|one| one.is_package()).unwrap().wheel;
+        let mut battery =
+            PackageVersion { name: wheel.package.clone(), version: wheel.version.clone() };
+        let tool = lock_for("tool", &["tool-1-py3-none-any.whl"]);
+        let relying = Lock { batteries: vec![battery.clone()], ..tool.clone() };
+        let found = needs("tool", Some(&relying));
+        assert!(matches!(found, SkillNeeds::Layer { with_batteries: true, .. }), "{found:?}");
+        battery.version = "0.0.1".parse().unwrap();
+        let other = problem(needs("tool", Some(&Lock { batteries: vec![battery], ..tool })));
+        assert!(other.contains("0.0.1, but there is"), "{other}");
         let lacks = problem(needs("gone>=1", Some(&lock_for("gone>=1", &[]))));
         assert!(lacks.contains("no battery fulfils `gone>=1`"), "{lacks}");
     }

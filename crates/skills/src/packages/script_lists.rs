@@ -197,6 +197,7 @@ mod tests {
             python: "3.15".to_owned(),
             requirements: requirements.digest(),
             engine: Vec::new(),
+            batteries: Vec::new(),
         }
     }
 

@@ -89,6 +89,7 @@ rules! {
     DOWNLOAD_RUN Warning "download-and-run" "a file is downloaded and then executed";
     SHELL_PROFILE Warning "shell-profile" "this changes what a shell does when it starts";
     PACKAGE_HOOK Warning "package-hook" "this is executed when the package is installed";
+    SKILL_INSTALL Warning "skill-install" "this puts a skill or a command into the folders of an agent, as people install one";
     AGENT_HOOK Warning "agent-hook" "the skill brings settings or hooks of an agent";
     NO_CONFIRMATION Warning "no-confirmation" "this switches off the questions or checks of an agent";
     TRACES Warning "hidden-traces" "this hides what was done";
@@ -148,6 +149,17 @@ impl Notes {
     pub(crate) fn of(file: &str) -> Self {
         let file = printable_name(file);
         Self { file, seen: HashSet::new(), found: Vec::new(), has_more: false }
+    }
+
+    /// True for a document that people read before they install a skill, such as `README.md`.
+    pub(crate) fn is_for_people(&self) -> bool {
+        let name = self.file.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let Some((stem, "md" | "markdown" | "txt" | "rst")) = name.rsplit_once('.') else {
+            return name == "readme";
+        };
+        // `README.de.md`, `readme_zh.md`
+        stem.starts_with("readme")
+            || matches!(stem, "install" | "installation" | "contributing" | "changelog")
     }
 
     /// Notes a finding at a line, or about the whole file if `line` is 0. One place is told once.

@@ -134,6 +134,21 @@ pub(crate) fn is_agent_path(text: &str) -> bool {
     names_one(text, &AGENTS)
 }
 
+/// Folders from which agents take skills, commands and helpers: where people install them.
+const AGENT_FOLDERS: [&str; 6] = [
+    "/.claude/skills",
+    "/.claude/commands",
+    "/.claude/agents",
+    "/.cursor/skills",
+    "/.cursor/commands",
+    "/.openclaw/skills",
+];
+
+/// True for the path of a folder into which skills and commands of an agent are installed.
+pub(crate) fn is_agent_folder(text: &str) -> bool {
+    names_one(text, &AGENT_FOLDERS)
+}
+
 /// True for a path that belongs to the system or is a whole home folder.
 pub(crate) fn is_precious(path: &str) -> bool {
     let path = path.trim_matches(['"', '\'']);

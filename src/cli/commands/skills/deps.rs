@@ -132,7 +132,7 @@ fn lock(
     let python = &config.engine.python;
     note("choosing versions with pip");
     let chosen = resolve(&requirements, &guest.with_packages(&batteries), python, place)
-        .map_err(|error| unresolved(&error))?;
+        .map_err(|error| unresolved(&error, &batteries))?;
     let (batteries, engine) =
         chosen.engine.into_iter().partition::<Vec<_>, _>(|one| batteries.contains(one));
     chosen.notes.iter().for_each(|line| note(&format!("note: {line}")));
@@ -144,11 +144,15 @@ fn lock(
             lock_wheels(&chosen.wheels, &guest, python, place, &quiet).map_err(unfetched)?;
         (packages, Some(draft))
     };
+    // Those that the list names are looked for by the list.
+    let is_listed =
+        |one: &PackageVersion| requirements.that_apply(guest.markers()).any(|r| r.name == one.name);
     let lock = Lock {
         packages,
         python: guest.python_version().to_owned(),
         requirements: requirements.digest(),
         engine,
+        batteries: batteries.iter().filter(|one| !is_listed(one)).cloned().collect(),
     };
     let path = folder.join(lists.lock_file());
     write_lock(&path, &lock.to_text())?;
@@ -390,12 +394,27 @@ fn read(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, Failed> {
 fn quiet(_wheel: &WheelName) {}
 
 /// What the user required is not available, or the machine failed.
-fn unresolved(error: &ResolveError) -> Failed {
-    if error.is_about_packages() {
-        Failed::refused(CauseChain(error).to_string())
-    } else {
-        Failed::ours(error)
+/// The failure of a choice that had to keep to these batteries.
+fn unresolved(error: &ResolveError, batteries: &[PackageVersion]) -> Failed {
+    if !error.is_about_packages() {
+        return Failed::ours(error);
     }
+    let said = CauseChain(error).to_string();
+    let fixed = match error {
+        ResolveError::EngineConflict { packages, .. } => {
+            let mut names = packages.split(", ");
+            names.find_map(|name| batteries.iter().find(|one| one.to_string() == name))
+        }
+        _ => None,
+    };
+    Failed::refused(match fixed {
+        Some(PackageVersion { name, version }) => format!(
+            "{said}\n`{name}` is a battery, which stays at {version}, because guests cannot have all \
+             that it requires. Choose a version of the package that fits it, or list `{name}` in the \
+             version that you need, if all that this one requires is pure Python"
+        ),
+        None => said,
+    })
 }
 
 fn unfetched(error: FetchError) -> Failed {

@@ -10,7 +10,6 @@ def main(args):
     import ast
     import builtins
     import os
-    import re
     import sys
     import types
     import unittest
@@ -30,23 +29,8 @@ def main(args):
     longest, room = 16_384, [1_048_576]
     most_tests = 5_000
 
-    # CPython's own advice after a missing module is about virtual environments, and its words for a part
-    # of its library that is not here replace those that say what to use instead.
-    missing_part = re.compile(r"Standard library module '(\w+)' was not found").sub
-    site_advice = re.compile(r"\. Site initialization is disabled[^\n]*").sub
-    advice = ": it is not installed, and nothing can be installed; a skill can lock packages"
-
-    def told_of_part(found):
-        from _wardian.packages import substitute_for
-
-        name = found[1]
-        instead = substitute_for(name)
-        return f"No module named {name!r}: it is not installed; {instead}" if instead else found[0]
-
     def clipped(text, limit=longest):
         text = str.__str__(text) if isinstance(text, str) else ""
-        text = site_advice(advice, text)
-        text = missing_part(told_of_part, text)
         if len(text) > limit:
             half = limit // 2
             text = f"{text[:half]}\n[{len(text) - 2 * half} characters left out]\n{text[-half:]}"
@@ -57,9 +41,12 @@ def main(args):
 
     def told(error):
         """The type and the message of an error, with advice where a module is missing."""
-        text = f"{type(error).__name__}: {error}"
-        is_plain = text == f"ModuleNotFoundError: No module named {getattr(error, 'name', None)!r}"
-        return text + advice if is_plain else text
+        from _wardian.packages import with_advice
+
+        text = str(error)
+        if isinstance(error, ModuleNotFoundError):
+            text = with_advice(text, error.name)
+        return f"{type(error).__name__}: {text}"
 
     unpacked, remove = [], os.unlink
 

@@ -3,5 +3,5 @@ import subprocess
 
 
 def main(args):
-    out = subprocess.check_output("ps aux | grep python", shell=True)
+    out = subprocess.check_output("ps aux | awk '/python/'", shell=True)
     return len(out.splitlines())

@@ -38,6 +38,8 @@ pub(crate) async fn covered(
 fn cover_outcome(masks: &Masks, finished: &mut FinishedRun) {
     let outcome = &mut finished.outcome;
     cover_logs(masks, &mut outcome.logs);
+    // They may begin in the middle of a value, which nobody recognises then.
+    outcome.logs.ends.clear();
     // Names of functions are the program's, too. A profile that cannot be read is not shown.
     let covered = outcome.profile.take().map(|text| text.with_names(|name| masks.cover_text(name)));
     outcome.profile = covered.and_then(Result::ok);
@@ -151,7 +153,7 @@ mod tests {
             stream: *stream,
             text: (*text).to_owned(),
         };
-        Logs { chunks: chunks.iter().map(chunk).collect(), dropped: 0 }
+        Logs { chunks: chunks.iter().map(chunk).collect(), ..Logs::default() }
     }
 
     fn texts(logs: &Logs) -> Vec<&str> {

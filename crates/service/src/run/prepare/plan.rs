@@ -60,6 +60,8 @@ pub(crate) struct Planned {
     pub strict_output: bool,
     /// True if the program is a script of a skill, whose result has both of its streams and its exit code.
     pub(crate) is_script: bool,
+    /// Why no blob may have the path of a Python module, if none may.
+    pub(crate) refuses_modules: Option<&'static str>,
     pub network: NetworkGrant,
     /// The secrets that the skill declares; none for code that came with a call.
     pub secrets: Option<DeclaredSecrets>,
@@ -92,6 +94,9 @@ pub(crate) struct Planned {
 impl Planned {
     /// A plan of nothing but a program, without network and files.
     pub(crate) fn new(program: Program, args: Box<RawValue>, limits: RunLimits) -> Self {
+        let refuses_modules = matches!(program, Program::Skill { .. }).then_some(
+            "because a skill could import what its caller has placed there, in folders too",
+        );
         Self {
             id: None,
             program,
@@ -104,6 +109,7 @@ impl Planned {
             keep_files: KeepFiles::Nothing,
             strict_output: false,
             is_script: false,
+            refuses_modules,
             network: NetworkGrant::Operator,
             secrets: None,
             limits,
@@ -147,7 +153,7 @@ impl Planned {
     /// # Errors
     ///
     /// A malformed id or path, an id or a path that appears twice, a path that leads through a file,
-    /// more than [`MAX_BLOBS`] blobs in all, or a path at which a skill would find a module.
+    /// more than [`MAX_BLOBS`] blobs in all, or the path of a module where none may be.
     pub(crate) fn with_blobs(mut self, named: &[InputBlob]) -> Result<Self, ServiceError> {
         self.ensure_few_blobs()?;
         let CallBlobs { ids, placed } = call_blobs(named)?;
@@ -157,10 +163,10 @@ impl Planned {
             }
         }
         self.ensure_few_blobs()?;
-        if let Program::Skill { .. } = self.program
+        if let Some(reason) = self.refuses_modules
             && let Some(module) = placed.iter().find(|placed| can_be_imported(placed.path.name()))
         {
-            return Err(no_module(module.path.as_str()).into());
+            return Err(no_module(module.path.as_str(), reason).into());
         }
         self.placed = placed;
         Ok(self)
@@ -251,11 +257,10 @@ impl Planned {
 }
 
 /// The refusal of a path at which a skill would find a module.
-fn no_module(path: &str) -> ParamsError {
+fn no_module(path: &str, reason: &str) -> ParamsError {
     let expected = format!(
-        "a list without paths of Python modules, because a skill could import what its caller \
-         has placed there, in folders too: end the path otherwise, such as `{path}.txt` (on the \
-         command line `--file FILE={path}.txt`), or put the file into an archive"
+        "a list without paths of Python modules, {reason}: end the path otherwise, such as \
+         `{path}.txt` (on the command line `--file FILE={path}.txt`), or put the file into an archive"
     );
     ParamsError::wrong("input_blobs", expected, path)
 }

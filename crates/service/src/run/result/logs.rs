@@ -54,7 +54,7 @@ mod tests {
 
     fn logs(texts: &[&str], dropped: u64) -> Logs {
         let chunk = |text: &&str| LogChunk { stream: Stream::Stdout, text: (*text).to_owned() };
-        Logs { chunks: texts.iter().map(chunk).collect(), dropped }
+        Logs { chunks: texts.iter().map(chunk).collect(), dropped, ends: Vec::new() }
     }
 
     #[test]

@@ -72,16 +72,14 @@ impl ScriptStreams {
         let exit_code = exit_code(&outcome.end);
         let mut streams = Self { exit_code, ..Self::default() };
         let [stdout, stderr] =
-            [Stream::Stdout, Stream::Stderr].map(|one| whole(&outcome.logs, one));
-        let last = stderr.trim_end().lines().next_back().unwrap_or_default();
+            [Stream::Stdout, Stream::Stderr].map(|one| whole_with_end(&outcome.logs, one));
+        let lost = lost_line(&outcome.logs);
+        let said = stderr.strip_suffix(lost.as_str()).unwrap_or(&stderr);
+        let last = said.trim_end().lines().next_back().unwrap_or_default();
         streams.last_line = one_line(last);
         let dropped = outcome.logs.dropped;
         for (text, name) in [(stdout, "stdout.txt"), (stderr, "stderr.txt")] {
-            let mut shown = streams.shown(blobs, caller, (text, name, dropped)).await;
-            if dropped > 0 {
-                // Both streams have one limit, and whichever came later has lost its end.
-                shown.push_str(&lost_line(dropped));
-            }
+            let shown = streams.shown(blobs, caller, (text, name, dropped)).await;
             let stream =
                 if name == "stdout.txt" { &mut streams.stdout } else { &mut streams.stderr };
             *stream = Some(shown);
@@ -145,9 +143,11 @@ impl ScriptStreams {
     }
 }
 
-/// Says that the logs were full.
-fn lost_line(dropped: u64) -> String {
-    format!("\n[{dropped} bytes of both streams together are beyond the limit of logs, and lost]\n")
+/// Says that the logs were full, and how much of both streams is in neither result.
+fn lost_line(logs: &Logs) -> String {
+    let ends: usize = logs.ends.iter().map(|end| end.text.len()).sum();
+    let lost = logs.dropped.saturating_sub(u64::try_from(ends).unwrap_or(u64::MAX));
+    format!("\n[{lost} bytes of both streams together are beyond the limit of logs, and lost]\n")
 }
 
 /// Adds a blob, unless it is listed already.
@@ -175,6 +175,18 @@ async fn store(blobs: &Arc<dyn BlobStore>, caller: &Caller, text: String) -> Opt
 /// The whole text of one stream, as far as it was kept.
 fn whole(logs: &Logs, stream: Stream) -> String {
     logs.chunks.iter().filter(|chunk| chunk.stream == stream).map(|chunk| &*chunk.text).collect()
+}
+
+/// One stream as far as it was kept, with a line about what was lost, and its end behind that. Both
+/// streams have one limit, and whichever came later has lost most.
+fn whole_with_end(logs: &Logs, stream: Stream) -> String {
+    let mut text = whole(logs, stream);
+    if logs.dropped > 0 {
+        text.push_str(&lost_line(logs));
+        let ends = logs.ends.iter().filter(|end| end.stream == stream);
+        ends.for_each(|end| text.push_str(&end.text));
+    }
+    text
 }
 
 /// The exit code of a script that ended so; none if it was stopped. It comes from the guest, as all that
@@ -223,6 +235,26 @@ mod tests {
         ] {
             assert_eq!(exit_code(&end), expected, "{end:?}");
         }
+    }
+
+    #[test]
+    fn a_stream_beyond_the_limit_has_its_end() {
+        use wardian_formats::job::outcome::LogChunk;
+
+        let chunk = |stream, text: &str| LogChunk { stream, text: text.to_owned() };
+        let mut logs = Logs {
+            chunks: vec![chunk(Stream::Stdout, "begin")],
+            dropped: 1_000,
+            ends: vec![chunk(Stream::Stderr, "ValueError: x\n")],
+        };
+        let line =
+            "\n[986 bytes of both streams together are beyond the limit of logs, and lost]\n";
+        assert_eq!(whole_with_end(&logs, Stream::Stdout), format!("begin{line}"));
+        assert_eq!(whole_with_end(&logs, Stream::Stderr), format!("{line}ValueError: x\n"));
+        (logs.dropped, logs.ends) = (0, Vec::new());
+        assert_eq!(whole_with_end(&logs, Stream::Stdout), "begin");
+        // What is shown of a long stream has the line and what follows it.
+        assert!(Logs::MAX_END + line.len() + OMISSION_LINE < MAX_STREAM / 2);
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::scan::python::names::{PythonPlace, PythonReading};
 use crate::scan::python::rules::{
     executes, fetches, loads_native, sends, starts_process, unpickles, watches,
 };
-use crate::scan::shell::{Shell, look_at_shell};
+use crate::scan::shell::{Shell, look_at_shell, steps_of};
 use crate::scan::texts::blocks::is_unreadable;
 
 /// Most files that are remembered as downloaded.
@@ -153,7 +153,10 @@ impl PythonReading<'_> {
         if starts_process(path) || loads_native(path) || path == "runpy.run_path" {
             let mut commands = arguments.iter().filter_map(|one| one.value.command());
             let is_one = |command: String| {
-                self.facts.downloads.iter().any(|name| command.contains(name.as_str()))
+                self.facts.downloads.iter().any(|name| match starts_process(path) {
+                    true => is_executed(&command, name),
+                    false => command.contains(name.as_str()),
+                })
             };
             let runs = commands.any(is_one);
             if runs {
@@ -347,6 +350,16 @@ impl PythonReading<'_> {
             self.tell(ENVIRONMENT, line);
         }
     }
+}
+
+/// True if a command executes the file of this name, and does not only read it.
+fn is_executed(command: &str, name: &str) -> bool {
+    let base = |path: &str| path.rsplit(['/', '\\']).next().map(str::to_owned);
+    let wanted = base(name);
+    command
+        .lines()
+        .flat_map(steps_of)
+        .any(|step| step.executed().into_iter().any(|word| base(word) == wanted))
 }
 
 /// True for the path of a file of credentials, as a program names one: hardly any spaces.

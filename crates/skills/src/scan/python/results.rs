@@ -99,7 +99,13 @@ fn plain_result(path: &str, callee: &Known, arguments: &[PassedValue], marks: Ma
     let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
     let text = text_result(path, name, callee, arguments);
     let mut marks = marks.without(Marks::COMPOSED);
-    if decodes(path) || (name == "decode" && matches!(given, Some("rot13" | "rot_13"))) {
+    // `chr(10)` is how people write what a text cannot hold: it hides no letter.
+    let is_sign = path == "chr"
+        && text
+            .as_deref()
+            .is_some_and(|sign| !sign.is_empty() && !sign.contains(char::is_alphanumeric));
+    if decodes(path) && !is_sign || (name == "decode" && matches!(given, Some("rot13" | "rot_13")))
+    {
         marks = marks | Marks::DECODED;
     }
     if fetches(path) {

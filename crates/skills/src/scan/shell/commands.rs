@@ -3,9 +3,11 @@
 use crate::scan::finding::{
     AGENT_SETTINGS, CREDENTIAL_FILE, DECODED_SHELL, DESTRUCTIVE, DOWNLOAD_RUN, HOST_ACCESS, MINER,
     NO_CONFIRMATION, Notes, PERSISTENCE, QUARANTINE, REVERSE_SHELL, SECRETS_SENT, SHELL_PROFILE,
-    TRACES,
+    SKILL_INSTALL, TRACES,
 };
-use crate::scan::paths::{is_agent_path, is_credential_path, is_precious, is_start_path};
+use crate::scan::paths::{
+    is_agent_folder, is_agent_path, is_credential_path, is_precious, is_start_path,
+};
 use crate::scan::shell::steps::ShellStep;
 
 /// What is told by the line as a whole.
@@ -193,7 +195,9 @@ fn written(target: &str, about: &str, line: usize, notes: &mut Notes) {
     let lower = target.to_ascii_lowercase();
     let profiles =
         [".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", "config.fish", ".zshenv"];
-    if is_agent_path(target) {
+    if is_agent_folder(target) && notes.is_for_people() {
+        notes.note(SKILL_INSTALL, line, about);
+    } else if is_agent_path(target) {
         notes.note(AGENT_SETTINGS, line, about);
     } else if profiles.iter().any(|profile| lower.ends_with(profile)) {
         // A line for the search path is what installers add.

@@ -5,3 +5,4 @@ mod lines;
 mod steps;
 
 pub(crate) use crate::scan::shell::lines::{Shell, look_at_shell};
+pub(crate) use crate::scan::shell::steps::steps_of;

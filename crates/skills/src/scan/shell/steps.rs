@@ -33,6 +33,49 @@ const FETCHERS: [&str; 11] = [
     "http",
 ];
 
+/// Programs that find an interpreter for a script.
+const LAUNCHERS: [&str; 12] = [
+    "uv",
+    "uvx",
+    "pipx",
+    "poetry",
+    "pipenv",
+    "hatch",
+    "bun",
+    "deno",
+    "npx",
+    "tsx",
+    "streamlit",
+    "pytest",
+];
+
+/// Endings of scripts that launchers execute.
+const SCRIPTS: [&str; 9] = [".py", ".pyw", ".js", ".mjs", ".cjs", ".ts", ".sh", ".rb", ".pl"];
+
+/// Programs that execute, install or open each file that they are given.
+const EXECUTORS: [&str; 20] = [
+    "chmod",
+    "source",
+    ".",
+    "open",
+    "start",
+    "xdg-open",
+    "java",
+    "dpkg",
+    "rpm",
+    "apt",
+    "msiexec",
+    "installer",
+    "pip",
+    "pip3",
+    "npm",
+    "wine",
+    "rundll32",
+    "regsvr32",
+    "cscript",
+    "wscript",
+];
+
 /// Most characters of a line that are split.
 pub(crate) const MAX_LINE: usize = 20_000;
 
@@ -70,6 +113,34 @@ impl ShellStep {
         word.rsplit('/').next().unwrap_or(word)
     }
 
+    /// Words that name files which the command executes: the program itself, and what an interpreter or a
+    /// launcher is given. Other files are only its input.
+    pub(crate) fn executed(&self) -> Vec<&str> {
+        let words = || self.words.iter().map(String::as_str);
+        let program = self.program();
+        if EXECUTORS.iter().any(|name| program.eq_ignore_ascii_case(name)) {
+            return words().collect();
+        }
+        let mut found = vec![program];
+        if LAUNCHERS.contains(&program) {
+            let is_script = |word: &&str| SCRIPTS.iter().any(|ending| word.ends_with(ending));
+            found.extend(words().find(is_script));
+        }
+        for (at, word) in words().enumerate() {
+            if !is_interpreter(word.rsplit('/').next().unwrap_or(word)) {
+                continue;
+            }
+            // An option may have a value, so what stands before the script counts as well.
+            for next in words().skip(at.saturating_add(1)).filter(|next| !next.starts_with('-')) {
+                found.push(next);
+                if next.contains(['.', '/']) {
+                    break;
+                }
+            }
+        }
+        found
+    }
+
     pub(crate) fn has(&self, word: &str) -> bool {
         self.words.iter().any(|one| one == word)
     }
@@ -83,10 +154,7 @@ impl ShellStep {
     }
 
     pub(crate) fn is_interpreter(&self) -> bool {
-        let program = self.program();
-        let base =
-            program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-        INTERPRETERS.iter().any(|name| program.eq_ignore_ascii_case(name) || base == *name)
+        is_interpreter(self.program())
     }
 
     pub(crate) fn is_decoder(&self) -> bool {
@@ -103,6 +171,11 @@ impl ShellStep {
             _ => false,
         }
     }
+}
+
+fn is_interpreter(program: &str) -> bool {
+    let base = program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS.iter().any(|name| program.eq_ignore_ascii_case(name) || base == *name)
 }
 
 /// Splits a line at pipes and separators, outside of quotes. Quotes that never close are no quotes.
