@@ -67,6 +67,10 @@ const FILES: &[(&str, &str)] = &[
          names = [node.name for node in ast.walk(ast.parse(open(sys.argv[1]).read())) if hasattr(node, 'name')]\n\
          print(names, json.loads('1'), importlib.util.find_spec('work'), importlib.util.find_spec('mod'))\n",
     ),
+    (
+        "scripts/floods.py",
+        "for n in range(400_000):\n    print('line', n)\nraise ValueError('the end')\n",
+    ),
     ("scripts/long.py", "for n in range(20_000):\n    print(n)\n"),
     (
         "scripts/starts.py",
@@ -301,6 +305,12 @@ fn a_long_stream_is_cut_in_the_result_and_kept_whole() {
     assert!(stdout.contains(&format!("stdout.txt has all of them: {blob}")), "{stdout:.9000}");
     let whole = String::from_utf8(client.read_bytes(blob)).unwrap();
     assert_eq!(whole.lines().count(), 20_000);
+    // Beyond the limit of logs the end is kept.
+    let ended = call(&client, "scripts/floods.py", json!({}));
+    let (stdout, stderr) = (ended["stdout"].as_str().unwrap(), ended["stderr"].as_str().unwrap());
+    assert!(stdout.len() <= 16 << 10 && stdout.ends_with("\nline 399999\n"), "{stdout}");
+    assert!(stderr.contains("beyond the limit of logs, and lost]\nTraceback"), "{stderr}");
+    assert!(stderr.ends_with("ValueError: the end\n"), "{stderr}");
 }
 
 #[test]
