@@ -58,6 +58,14 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
 }
 """Modules that are changed after they have been executed."""
 
+_IGNORED = {"msgpack._cmsgpack": r"\w+(\.\w+)* size changed, may indicate binary incompatibility"}
+"""Warnings that are ignored while a module is loaded.
+
+Cython compares the sizes of classes with those of the Python that it was compiled for, and warns about
+each one that has grown. The native modules are compiled for 3.14, and the grown parts are not theirs:
+only modules whose own tests pass are part of the engine.
+"""
+
 
 def install() -> None:
     """Provides and changes the modules of the tables when they are imported."""
@@ -65,3 +73,4 @@ def install() -> None:
     import_hooks.HOOKS.change(_CHANGED)
     import_hooks.HOOKS.change(documents.CHANGED)
     import_hooks.HOOKS.lend(documents.LENT)
+    import_hooks.HOOKS.ignore(_IGNORED)
