@@ -115,9 +115,10 @@ fn a_session_with_native_modules_continues_from_its_checkpoint() {
     let cell = |code: &str| client.run_with(code, json!({"session": id}));
     output(&cell("class M(pydantic.BaseModel):\n    n: int\nm = M(n='1')"));
     // A cell that does not end rolls the session back to the memory of its checkpoint.
-    let ended =
-        client.run_with("m = None\nwhile True: pass", json!({"session": id, "timeout_ms": 500}));
+    let stubborn = "m = None\ncollections.deque(map(validate, itertools.repeat('1')), maxlen=0)";
+    let ended = client.run_with(stubborn, json!({"session": id, "timeout_ms": 500}));
     assert_eq!(failed(&ended).0, "Timeout", "{ended:#}");
+    assert_eq!(ended["session"]["state"], "rolled_back", "{ended:#}");
     let code = "try:\n    M(n='x')\nexcept pydantic.ValidationError as error:\n    kind = error.errors()[0]['type']\n\
                 [m.n, M.model_validate_json('{\"n\": 2}').n, kind, msgpack.unpackb(msgpack.packb([1])), jiter.from_json(b'[2]')]";
     let next = cell(code);
