@@ -44,7 +44,8 @@ pub fn guest_of(config: &Config) -> Result<Option<GuestPlatform>, AssemblyError>
 fn guest(manifest: &EngineManifest) -> Result<GuestPlatform, AssemblyError> {
     let packages = manifest.packages.iter();
     let packages = packages.map(|one| (one.name.as_str(), one.version.as_str()));
-    Ok(GuestPlatform::new(&manifest.python, packages)?)
+    // The native modules of packages were merged into the engine, so no other versions fit it.
+    Ok(GuestPlatform::new(&manifest.python, packages)?.with_packages(&batteries::native()?))
 }
 
 /// The packages of runs.

@@ -1,55 +1,31 @@
-//! Native modules that are merged into the engine: the table of addresses, and the pinned set.
+//! Native modules that are merged into the engine: the table of addresses, the pinned set, and what runs
+//! and sessions do with them. Programs that use them are in `tests/fixtures`, in the folders `native`.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process;
+use std::thread;
+use std::time::Duration;
 
-use wardian_engine::native::{NativeSet, PinnedModule};
+use serde_json::json;
+use wardian_engine::native::NativeSet;
 use wardian_engine::source::pin::EnginePin;
 use wasmparser::{Parser, Payload, ValidPayload, Validator, WasmFeatures};
-use zip::ZipArchive;
 
-use crate::support::Command;
 use crate::support::cache::own_cache;
+use crate::support::{Client, Command, TestServer, eventually, failed, output};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The folder of what is built in.
 fn native_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("wasm/native")
 }
 
-/// The engine's module as its wheel has it.
-fn engine_module() -> Vec<u8> {
+/// The engine's file of this name, from the cache.
+fn engine_file(name: &str) -> Vec<u8> {
     let entries = fs::read_dir(own_cache().join("engine")).unwrap();
-    let modules =
-        entries.filter_map(|entry| fs::read(entry.unwrap().path().join("python.wasm")).ok());
-    modules.last().unwrap()
-}
-
-/// The file of a module, fetched by pip, or why it cannot be fetched.
-fn fetched(set: &NativeSet, module: &PinnedModule, folder: &Path) -> Result<Vec<u8>, String> {
-    let requirements = folder.join("requirements.txt");
-    let (package, version, digest) = (&module.package, &module.version, module.wheel.sha256);
-    fs::write(&requirements, format!("{package}=={version} --hash=sha256:{digest}\n")).unwrap();
-    let ended = process::Command::new("python3")
-        .args(["-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"])
-        .args(["--only-binary", ":all:", "--implementation", "cp", "--platform", &set.platform])
-        .args(["--python-version", &set.python, "--abi"])
-        .arg(format!("cp{}", set.python.replace('.', "")))
-        .arg("-r")
-        .arg(&requirements)
-        .arg("-d")
-        .arg(folder)
-        .output()
-        .map_err(|error| error.to_string())?;
-    if !ended.status.success() {
-        return Err(String::from_utf8_lossy(&ended.stderr).into_owned());
-    }
-    let wheel = fs::File::open(folder.join(module.wheel.name())).unwrap();
-    let mut content = Vec::new();
-    let mut archive = ZipArchive::new(wheel).unwrap();
-    archive.by_name(&module.file.path).unwrap().read_to_end(&mut content).unwrap();
-    Ok(content)
+    let found = entries.filter_map(|entry| fs::read(entry.unwrap().path().join(name)).ok());
+    found.last().unwrap_or_else(|| panic!("no {name} in the cache"))
 }
 
 /// Checks everything of a module but the code of its first functions.
@@ -87,18 +63,104 @@ fn the_table_of_addresses_is_that_of_the_engine() {
 #[test]
 fn the_pinned_set_merges_into_the_engine() {
     let set = NativeSet::embedded().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let mut files = Vec::new();
-    for module in &set.modules {
-        match fetched(&set, module, folder.path()) {
-            Ok(file) => files.push(file),
-            Err(said) => {
-                eprintln!("skipped: `{}` cannot be fetched: {said}", module.package);
-                return;
-            }
-        }
-    }
-    let patched = EnginePin::embedded().unwrap().patched(&engine_module()).unwrap();
+    let files: Vec<_> = set.modules.iter().map(|one| engine_file(one.file.name())).collect();
+    let patched = EnginePin::embedded().unwrap().patched(&engine_file("python.wasm")).unwrap();
     let merged = set.merge(&patched, &files).unwrap();
     ensure_valid_after(&merged, functions_of(&patched));
+    let mut named: Vec<_> = set.modules.iter().map(|module| format!("{}:", module.name)).collect();
+    named.push("wardian_prepare_native".to_owned());
+    for name in named {
+        let is_there = merged.windows(name.len()).any(|bytes| bytes == name.as_bytes());
+        assert!(is_there, "no function is called `{name}`");
+    }
+}
+
+/// A session in which native modules are loaded.
+fn session_with_modules(client: &Client) -> String {
+    let code = "import collections, itertools, pydantic, jiter, msgpack\n\
+                validate = pydantic.TypeAdapter(int).validator.validate_python\nx = 1";
+    let first = client.run_with(code, json!({"session": "new"}));
+    output(&first);
+    first["session"]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_interrupt_ends_a_loop_in_native_code() {
+    let client = TestServer::shared().client();
+    let id = session_with_modules(&client);
+    let (other, session) = (client.clone(), json!({"session": id}));
+    let code = "x = 2\nwhile True:\n    collections.deque(\n        \
+                map(validate, itertools.repeat('12', 10_000)), maxlen=0)";
+    let running = thread::spawn(move || other.run_with(code, session));
+    let path = |more: &str| format!("/v1/sessions/{id}{more}");
+    eventually(PATIENCE, || {
+        let cells = client.get(&path("/cells?after=1")).json();
+        (cells["cells"][0]["state"] == "running").then_some(())
+    });
+    // The cell has begun its loop by then, on any machine that can run the tests.
+    thread::park_timeout(Duration::from_secs(1));
+    let answer = client.post_json(&path("/interrupt"), &json!({}));
+    assert_eq!(answer.json()["interrupted"], true);
+    let interrupted = running.join().unwrap();
+    assert_eq!(failed(&interrupted).0, "KeyboardInterrupt", "{interrupted:#}");
+    let next = client.run_with("[x, validate('3')]", json!({"session": id}));
+    assert_eq!(output(&next)["result"], json!([2, 3]));
+    client.delete(&path(""));
+}
+
+#[test]
+fn a_session_with_native_modules_continues_from_its_checkpoint() {
+    let client = TestServer::shared().client();
+    let id = session_with_modules(&client);
+    let cell = |code: &str| client.run_with(code, json!({"session": id}));
+    output(&cell("class M(pydantic.BaseModel):\n    n: int\nm = M(n='1')"));
+    // A cell that does not end rolls the session back to the memory of its checkpoint.
+    let stubborn = "m = None\ncollections.deque(map(validate, itertools.repeat('1')), maxlen=0)";
+    let ended = client.run_with(stubborn, json!({"session": id, "timeout_ms": 500}));
+    assert_eq!(failed(&ended).0, "Timeout", "{ended:#}");
+    assert_eq!(ended["session"]["state"], "rolled_back", "{ended:#}");
+    let code = "try:\n    M(n='x')\nexcept pydantic.ValidationError as error:\n    kind = error.errors()[0]['type']\n\
+                [m.n, M.model_validate_json('{\"n\": 2}').n, kind, msgpack.unpackb(msgpack.packb([1])), jiter.from_json(b'[2]')]";
+    let next = cell(code);
+    assert_eq!(output(&next)["result"], json!([1, 2, "int_parsing", [1], [2]]));
+    client.delete(&format!("/v1/sessions/{id}"));
+}
+
+#[test]
+fn memory_that_native_code_may_not_have_ends_its_own_run() {
+    let client = TestServer::shared().client();
+    let limits = json!({"memory_bytes": 160 << 20, "timeout_ms": 60_000});
+    for step in [
+        "msgpack.packb(v)",
+        "pydantic_core.to_json(v)",
+        "jiter.from_json(b'[' + b'[1],' * 20_000_000 + b'1]')",
+        "pydantic.TypeAdapter(list).validate_json(b'[' + b'\"abc\",' * 20_000_000 + b'1]')",
+    ] {
+        let code = format!(
+            "import jiter, msgpack, pydantic, pydantic_core\nv = 'x' * 1000\n\
+             for _ in range(24):\n    v = [v, v]\n{step}\n1"
+        );
+        let ended = client.run_with(&code, json!({"limits": limits}));
+        let kind = failed(&ended).0;
+        assert!(["MemoryLimit", "MemoryError"].contains(&kind), "{step}: {ended:#}");
+    }
+}
+
+#[test]
+fn lists_of_packages_get_native_ones_of_the_set_alone() {
+    let place = Command::new();
+    let list = |text: &str| place.file("acme.tool/code/requirements.txt", text);
+    list("jiter\nmsgpack>=1\npydantic-core==2.50.5\n");
+    let locked = place.run(&["skills", "deps", "lock", "acme.tool", "--from", "."]).with(0);
+    assert!(locked.stdout.contains("pydantic-core 2.50.5 (of the engine)"), "{}", locked.stdout);
+    let lock = fs::read_to_string(place.folder().join("acme.tool/code/pylock.toml")).unwrap();
+    assert!(
+        lock.contains("\"jiter==0.19.0\", \"msgpack==1.2.4\", \"pydantic-core==2.50.5\""),
+        "{lock}"
+    );
+    list("pydantic-core<2\n");
+    let refused = place.run(&["skills", "deps", "lock", "acme.tool", "--from", "."]).with(1);
+    let expected =
+        "`pydantic-core<2` excludes the engine's pydantic-core 2.50.5, which cannot be replaced";
+    assert!(refused.stderr.contains(expected), "{}", refused.stderr);
 }

@@ -58,6 +58,13 @@ programs! {
         nothing_of_the_host_is_seen
         there_are_no_processes_and_threads
         there_is_no_network;
+    "native":
+        data_that_is_too_deep_is_refused
+        json_is_read_by_jiter
+        messages_are_packed_and_read
+        models_validate_and_serialise
+        random_bytes_are_read_or_refused
+        ten_thousand_models;
     "packages":
         counts_never_wrap
         documents_are_read

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::code::heap_place::HeapError;
 use crate::code::signal_places::SignalError;
 use crate::code::split_data::SplitError;
+use crate::native::MergeError;
 use crate::patches::PatchError;
 use wardian_vocabulary::ids::Digest;
 
@@ -91,6 +92,9 @@ pub enum EngineError {
     /// The tables of patches do not fit the module.
     #[error("the engine's module cannot be patched")]
     Patch(#[from] PatchError),
+    /// The native modules do not fit the module.
+    #[error("the native modules cannot be merged into the engine's module")]
+    Merge(#[from] MergeError),
     /// wasmtime refuses something.
     #[error("{problem}")]
     Native {

@@ -8,6 +8,8 @@
 //!    |
 //!   patches      python.wasm  ->  the same with the changes of `wasm/patches`
 //!    |
+//!   native       that         ->  the same with the native modules of packages, of `wasm/native`
+//!    |
 //!   split_data   that         ->  module without data  +  cold image (its memory at the start)
 //!    |
 //!   polls        module without data  ->  the same, with places at which it can be stopped

@@ -248,7 +248,7 @@ impl EngineStore {
 
     /// All entries in the cache, each with true if this program uses it.
     fn entries(&self) -> Result<Vec<(CacheEntry, bool)>, EngineError> {
-        let mut used = vec![self.engine_entry(), self.split_entry()];
+        let mut used = vec![self.engine_entry(), self.modules_entry(), self.split_entry()];
         for variant in Variant::ALL {
             used.push(self.native_entry(&self.key(variant)?));
         }

@@ -22,7 +22,9 @@ use crate::code::split_data::{TRANSFORM_VERSION, split_data};
 use crate::code::{heap_place, signal_places};
 use crate::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::source::fetch::{self, EngineOrigin};
-use crate::source::pin::{CStack, EnginePin, HashSecretPlace, PinnedFile};
+use crate::source::native_wheels;
+use crate::source::pin::{CStack, EnginePin, HashSecretPlace};
+use crate::source::pinned_file::PinnedFile;
 use crate::{EngineError, HeapPlace, PathFault, SignalPlaces, library};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
@@ -189,7 +191,7 @@ impl EngineStore {
         let checks = Instrumentation { variant, interruption: self.interruption };
         let options = CodeOptions { checks, cpu: self.cpu };
         let engine = compile::start(options)?;
-        Ok(CompileKey::new(&engine, self.pin.patched_module.sha256, options))
+        Ok(CompileKey::new(&engine, self.pin.compiled_module(), options))
     }
 
     /// The entry of the pinned files.
@@ -197,9 +199,16 @@ impl EngineStore {
         self.cache.entry(Area::Engine, &self.pin.wheel.sha256)
     }
 
+    /// The entry of the files of native modules.
+    pub(super) fn modules_entry(&self) -> CacheEntry {
+        let files = self.pin.native_files().map(|file| file.sha256.to_string());
+        let key = format!("native modules {}", files.collect::<Vec<_>>().join(" "));
+        self.cache.entry(Area::Engine, &Digest::of(key.as_bytes()))
+    }
+
     /// The entry of the transform's output.
     pub(super) fn split_entry(&self) -> CacheEntry {
-        let key = format!("{} {TRANSFORM_VERSION}", self.pin.patched_module.sha256);
+        let key = format!("{} {TRANSFORM_VERSION}", self.pin.compiled_module());
         self.cache.entry(Area::Engine, &Digest::of(key.as_bytes()))
     }
 
@@ -271,6 +280,26 @@ impl EngineStore {
         }
     }
 
+    /// The files of all native modules, in the order of the set; `None` if one is missing.
+    fn open_modules(&self) -> Result<Option<Vec<CheckedFile>>, EngineError> {
+        let entry = self.modules_entry();
+        self.pin.native_files().map(|file| open_pinned(&entry, file)).collect()
+    }
+
+    fn ensure_modules(&self, progress: &dyn Progress) -> Result<(), EngineError> {
+        let Some(natives) = &self.pin.natives else { return Ok(()) };
+        if self.open_modules()?.is_some() {
+            return Ok(());
+        }
+        let entry = self.modules_entry();
+        let lock = lock(&entry, progress)?;
+        if self.open_modules()?.is_some() {
+            return Ok(());
+        }
+        let shared = SharedProgress::beside_lock(progress, entry.path());
+        native_wheels::install(natives, &self.origin, &lock, &shared)
+    }
+
     fn is_split(&self) -> Result<bool, EngineError> {
         let entry = self.split_entry();
         Ok(entry.open_checked(CODE_MODULE, None)?.is_some()
@@ -281,6 +310,7 @@ impl EngineStore {
         if self.is_split()? {
             return Ok(());
         }
+        self.ensure_modules(progress)?;
         let entry = self.split_entry();
         let lock = lock(&entry, progress)?;
         if self.is_split()? {
@@ -292,17 +322,15 @@ impl EngineStore {
 
         let shared = SharedProgress::beside_lock(progress, entry.path());
         let running = Running::begin(&shared, Step::Separate, None);
-        let bytes = read_whole(&module)?;
-        let pinned = self.pin.patched_module.sha256;
-        let patched = self.pin.patched(&bytes)?;
-        drop(bytes);
+        let merged = self.merged(&module)?;
         // Both variants are made from this code, and their checks leave its addresses as they are.
-        signal_places::ensure_same(&patched, self.pin.signals)?;
-        heap_place::ensure_same(&patched, self.pin.heap)?;
-        let split = split_data(&patched, &self.pin.abi, &self.pin.added_exports())?;
+        signal_places::ensure_same(&merged, self.pin.signals)?;
+        heap_place::ensure_same(&merged, self.pin.heap)?;
+        let split = split_data(&merged, &self.pin.abi, &self.pin.added_exports())?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),
-            ("patched".to_owned(), pinned.to_string()),
+            ("patched".to_owned(), self.pin.patched_module.sha256.to_string()),
+            ("merged".to_owned(), self.pin.compiled_module().to_string()),
             ("transform".to_owned(), TRANSFORM_VERSION.to_string()),
         ]);
         let mut draft = lock.draft(CODE_MODULE)?;
@@ -313,6 +341,15 @@ impl EngineStore {
         draft.commit("the engine's memory before the first instruction", made_from)?;
         running.finish();
         Ok(())
+    }
+
+    /// The engine's module after all patches, with the native modules.
+    fn merged(&self, module: &CheckedFile) -> Result<Vec<u8>, EngineError> {
+        let patched = self.pin.patched(&read_whole(module)?)?;
+        let Some(natives) = &self.pin.natives else { return Ok(patched) };
+        let files = self.open_modules()?.ok_or_else(|| self.vanished(&self.modules_entry()))?;
+        let files = files.iter().map(read_whole).collect::<Result<Vec<_>, _>>()?;
+        Ok(natives.merge(&patched, &files)?)
     }
 
     fn ensure_compiled(
@@ -340,7 +377,7 @@ impl EngineStore {
         let code = compile::compile(&engine, &code, |begun| running.advance(begun))?;
         let made_from = BTreeMap::from([
             ("hollow".to_owned(), module.digest().to_string()),
-            ("patched".to_owned(), key.module.to_string()),
+            ("merged".to_owned(), key.module.to_string()),
             ("transform".to_owned(), key.transform.to_string()),
             ("wasmtime".to_owned(), key.wasmtime.to_owned()),
             ("variant".to_owned(), key.checks.variant.to_string()),

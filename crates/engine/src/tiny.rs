@@ -12,12 +12,14 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
+use crate::native::{MergeError, MergedModule, NativeSet, PinnedModule};
 use crate::patches::Patches;
 use crate::progress::{Progress, Step, StepEnd, StepReport};
 use crate::source::fetch::EngineOrigin;
 use crate::source::pin::{
-    CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFile, PinnedFiles,
+    CStack, EnginePin, HashSecretPlace, PatchedModule, PinnedExport, PinnedFiles,
 };
+use crate::source::pinned_file::PinnedFile;
 use crate::store::EngineStore;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
@@ -54,6 +56,14 @@ const MODULE: &str = r#"(module
     (func (export "_initialize"))
     (data (i32.const 16) "hello"))"#;
 
+/// A native module as Emscripten's linker writes it: 64 bytes of memory and two slots.
+const NATIVE: &str = r#"(module
+    (@custom "dylink.0" (before first) "\01\04\40\02\02\00")
+    (import "env" "memory" (memory 1))
+    (import "env" "__indirect_function_table" (table 1 funcref))
+    (import "env" "__memory_base" (global i32))
+    (func (export "PyInit__mod") (result i32) (i32.const 0)))"#;
+
 /// Where the functions above note signals.
 const SIGNALS: SignalPlaces = SignalPlaces {
     handlers: 128,
@@ -72,6 +82,8 @@ const HEAP: HeapPlace = HeapPlace { state: 2048 };
 pub(super) struct TinyEngine {
     pub(super) pin: EnginePin,
     pub(super) library: Vec<u8>,
+    /// The native module; empty for none.
+    pub(super) native: Vec<u8>,
     folder: TempDir,
 }
 
@@ -80,8 +92,54 @@ impl TinyEngine {
     pub(super) const NOW: Duration = Duration::from_secs(1_700_000_000);
 
     pub(super) fn new() -> Self {
+        Self::of(MODULE)
+    }
+
+    /// The same with a native module, whose wheel lies beside that of the engine.
+    pub(super) fn with_a_native_module() -> Self {
+        let added = "(table 2 2 funcref)
+            (elem (i32.const 1) func $PyImport_AppendInittab)
+            (func $PyImport_AppendInittab (param i32 i32) (result i32) (i32.const 0))";
+        let module = MODULE.replace("(table 2 funcref)", added);
+        let mut tiny = Self::of(&module.replace("(global (mut", "(global $__stack_pointer (mut"));
+        tiny.native = wat::parse_str(NATIVE).unwrap();
+        let wheel = archive(&[("pkg/_mod.so", &tiny.native)]);
+        fs::write(tiny.native_wheel(), &wheel).unwrap();
+        let pinned = |path: &str, content: &[u8]| {
+            let (sha256, size_bytes) = (Digest::of(content), ByteCount::from(content.len()));
+            PinnedFile { path: path.to_owned(), sha256, size_bytes }
+        };
+        let native = PinnedModule {
+            package: "pkg".to_owned(),
+            version: "1".to_owned(),
+            name: "pkg._mod".to_owned(),
+            wheel: pinned("pkg-1-cp314-cp314-tiny.whl", &wheel),
+            file: pinned("pkg/_mod.so", &tiny.native),
+        };
+        let mut set = NativeSet {
+            platform: "tiny".to_owned(),
+            python: "3.14".to_owned(),
+            merged_module: MergedModule { sha256: tiny.pin.patched_module.sha256 },
+            modules: vec![native],
+            shims: Vec::new(),
+        };
+        let module = fs::read(tiny.unpacked().join(&tiny.pin.files.module.path)).unwrap();
+        let patched = tiny.pin.patched(&module).unwrap();
+        let merged = set.merge(&patched, std::slice::from_ref(&tiny.native)).unwrap_err();
+        let MergeError::Result { found, .. } = merged else { panic!("{merged}") };
+        set.merged_module.sha256 = found;
+        tiny.pin.natives = Some(set);
+        let export =
+            PinnedExport { symbol: "wardian_prepare_native".into(), signature: "() -> i32".into() };
+        tiny.pin.added_exports.insert("prepare_native".into(), export);
+        let abi = &mut tiny.pin.abi;
+        (abi.memory_min_pages, abi.table_elements, abi.data_segments) = (2, 5, 2);
+        tiny
+    }
+
+    fn of(module: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let module_bytes = wat::parse_str(MODULE).unwrap();
+        let module_bytes = wat::parse_str(module).unwrap();
         let mpl_data = archive(&[("matplotlibrc", b"")]);
         let library = archive(&[("os.py", b"pass"), ("matplotlib/mpl-data.zip", &mpl_data)]);
         let manifest = b"python 3.15.0\npackage numpy 2.5.2\n".to_vec();
@@ -117,6 +175,7 @@ impl TinyEngine {
             files: PinnedFiles { module, library: library_file, manifest, licences },
             patched_module: PatchedModule { sha256: Digest::of(&patched) },
             patches,
+            natives: None,
             added_exports: [(
                 "reset_preopens".into(),
                 PinnedExport {
@@ -135,7 +194,7 @@ impl TinyEngine {
             },
             abi: abi(),
         };
-        Self { pin, library, folder }
+        Self { pin, library, native: Vec::new(), folder }
     }
 
     /// A table that changes `hello` to `hullo`, and the patched module.
@@ -151,6 +210,11 @@ impl TinyEngine {
     /// The wheel.
     pub(super) fn wheel(&self) -> PathBuf {
         self.folder.path().join(&self.pin.wheel.path)
+    }
+
+    /// The wheel of the native module.
+    pub(super) fn native_wheel(&self) -> PathBuf {
+        self.folder.path().join("pkg-1-cp314-cp314-tiny.whl")
     }
 
     /// A folder with the wheel in it.

@@ -151,9 +151,9 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
         preset.ensure_expected(calls::memory_of(&store))?;
         calls::preset(&mut store, preset.address, &preset.after).map_err(SandboxError::Engine)?;
     }
-    for export in ["_initialize", "wizer.initialize"] {
-        call(&mut store, &made.instance, export)?;
-    }
+    call(&mut store, &made.instance, "_initialize")?;
+    prepare_native(&mut store, &made.instance)?;
+    call(&mut store, &made.instance, "wizer.initialize")?;
     let set = set_c_stack(&mut store, &made.instance, c_stack);
     ensure_quiet(&mut store, set)?;
     for source in &sources {
@@ -177,6 +177,17 @@ fn call(
         .get_typed_func::<(), ()>(&mut *store, export)
         .and_then(|function| function.call(&mut *store, ()));
     ensure_quiet(store, end.map(|()| 0))
+}
+
+/// Prepares the native modules of packages, which are built into the interpreter: it has to know them
+/// before it starts.
+fn prepare_native(
+    store: &mut Store<Guest>,
+    instance: &wasmtime::Instance,
+) -> Result<(), SandboxError> {
+    let prepare = instance.get_typed_func::<(), i32>(&mut *store, "prepare_native");
+    let end = prepare.and_then(|function| function.call(&mut *store, ()));
+    ensure_quiet(store, end)
 }
 
 /// Sets the bounds of the interpreter's C stack. Zero means success.

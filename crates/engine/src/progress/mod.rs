@@ -35,7 +35,9 @@ pub enum Step {
     Unpack,
     /// Files are compared with their digests. Counted in bytes.
     Verify,
-    /// The module's code and data are taken apart.
+    /// The native modules of packages come from a package registry or a folder.
+    Modules,
+    /// The module's code and data are taken apart, after native modules were merged into it.
     Separate,
     /// The code becomes native code. Counted in functions.
     Compile(Variant),
@@ -54,6 +56,7 @@ impl Step {
             Self::Fetch => "fetching the engine",
             Self::Unpack => "unpacking the engine",
             Self::Verify => "verifying the engine",
+            Self::Modules => "fetching native modules of packages",
             Self::Separate => "taking the engine's code and data apart",
             Self::Compile(Variant::Timed) => "compiling the engine",
             Self::Compile(Variant::Metered) => "compiling the engine with metering",
@@ -69,6 +72,7 @@ impl Step {
             Self::Fetch => "fetched the engine",
             Self::Unpack => "unpacked the engine",
             Self::Verify => "verified the engine",
+            Self::Modules => "fetched native modules of packages",
             Self::Separate => "took the engine's code and data apart",
             Self::Compile(Variant::Timed) => "compiled the engine",
             Self::Compile(Variant::Metered) => "compiled the engine with metering",

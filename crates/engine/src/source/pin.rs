@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
+use crate::native::NativeSet;
 use crate::patches::{PatchError, Patches};
+use crate::source::pinned_file::PinnedFile;
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
@@ -33,6 +35,10 @@ pub struct EnginePin {
     /// The tables of patches. They are not part of the text of the pin.
     #[serde(skip)]
     pub patches: Patches,
+    /// The native modules that are merged into the patched module. They are not part of the text of the
+    /// pin either.
+    #[serde(skip)]
+    pub natives: Option<NativeSet>,
     /// Exports that the transform adds, by their names.
     pub(crate) added_exports: BTreeMap<String, PinnedExport>,
     /// The place of the interpreter's hash secret.
@@ -114,35 +120,16 @@ impl PinnedFiles {
     }
 }
 
-/// A file whose content is known beforehand.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PinnedFile {
-    /// Its path in the wheel, with `/`; for the wheel itself its file name.
-    pub path: String,
-    /// Digest of its content.
-    pub sha256: Digest,
-    /// Length of its content.
-    pub size_bytes: ByteCount,
-}
-
-impl PinnedFile {
-    /// The last part of the path.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or(&self.path)
-    }
-}
-
 impl EnginePin {
     /// The pin that was built in.
     ///
     /// # Errors
     ///
-    /// `wasm/engine.toml` or a table of patches is malformed. A test ensures that no such
-    /// program is released.
+    /// `wasm/engine.toml`, a table of patches or the set of native modules is malformed. A test ensures
+    /// that no such program is released.
     pub fn embedded() -> Result<Self, EngineError> {
-        Ok(Self { patches: Patches::embedded()?, ..Self::parse(PIN)? })
+        let (patches, natives) = (Patches::embedded()?, Some(NativeSet::embedded()?));
+        Ok(Self { patches, natives, ..Self::parse(PIN)? })
     }
 
     fn parse(text: &str) -> Result<Self, EngineError> {
@@ -162,6 +149,19 @@ impl EnginePin {
     /// `module` is another one, or a table of patches does not fit it.
     pub fn patched(&self, module: &[u8]) -> Result<Vec<u8>, PatchError> {
         self.patches.apply(module, self.patched_module.sha256)
+    }
+
+    /// Digest of the module that is compiled: after all patches, with the native modules.
+    #[must_use]
+    pub(crate) fn compiled_module(&self) -> Digest {
+        let natives = self.natives.as_ref();
+        natives.map_or(self.patched_module.sha256, |set| set.merged_module.sha256)
+    }
+
+    /// The files of native modules, in the order of the set.
+    pub(crate) fn native_files(&self) -> impl Iterator<Item = &PinnedFile> {
+        let modules = self.natives.iter().flat_map(|set| &set.modules);
+        modules.map(|module| &module.file)
     }
 
     /// The exports to add.
@@ -190,7 +190,13 @@ mod tests {
         let names = added.iter().map(|export| export.name).collect::<Vec<_>>();
         assert_eq!(
             names,
-            ["clear_unused_stack", "current_thread_state", "reset_preopens", "set_c_stack"]
+            [
+                "clear_unused_stack",
+                "current_thread_state",
+                "prepare_native",
+                "reset_preopens",
+                "set_c_stack"
+            ]
         );
         let stack = pin.c_stack;
         assert!(stack.base >= 64 << 10, "no room is left for C code that does not check its depth");

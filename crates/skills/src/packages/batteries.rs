@@ -1,4 +1,5 @@
-//! The batteries: popular packages of pure Python that every run has besides those of the engine.
+//! The batteries: popular packages of pure Python that every run has besides those of the engine, and the
+//! Python files of packages whose native code is part of the engine.
 //!
 //! They are locked in `wasm/batteries`, which is built into the program, and fetched with the
 //! engine.
@@ -47,16 +48,31 @@ pub fn lock() -> Result<Lock, LockError> {
     for DataWheel { name, url, size, sha256, folders } in data.wheels {
         let sha256 = Digest::parse(&sha256)
             .map_err(|_invalid| LockError::Malformed("`sha256` is not a digest".to_owned()))?;
-        let wheel = WheelName::parse(&name)?;
+        let wheel = WheelName::parse(&name).or_else(|_| WheelName::parse_native(&name))?;
         lock.packages.push(LockedPackage { wheel, url: Some(url), size, sha256, folders });
     }
     Ok(lock)
 }
 
+/// The packages whose native code is part of the engine: guests can have these versions and no others.
+///
+/// # Errors
+///
+/// As [`lock`].
+pub fn native() -> Result<Vec<PackageVersion>, LockError> {
+    let wheels = lock()?.packages.into_iter().map(|one| one.wheel);
+    let mut native: Vec<PackageVersion> = wheels
+        .filter(|wheel| wheel.native().is_some())
+        .map(|wheel| PackageVersion { name: wheel.package, version: wheel.version })
+        .collect();
+    native.sort();
+    Ok(native)
+}
+
 /// The batteries that a list gets as they are, and that pip must not choose.
 ///
 /// What their wheels require is not there for guests, so they cannot be locked. Those that the list
-/// wants in another version are left out.
+/// wants in another version are left out, and so are those with native code, which belong to the engine.
 #[must_use]
 pub fn unlockable(
     requirements: &Requirements,
@@ -68,7 +84,8 @@ pub fn unlockable(
         named.all(|one| one.name != wheel.package || admits(one, &wheel.version))
     };
     let parts = batteries.packages.iter().filter(|one| one.is_partial() && one.is_package());
-    let parts = parts.map(|one| &one.wheel).filter(|wheel| is_wanted(wheel));
+    let parts = parts.map(|one| &one.wheel);
+    let parts = parts.filter(|wheel| wheel.native().is_none() && is_wanted(wheel));
     let parts = parts.map(|wheel| PackageVersion {
         name: wheel.package.clone(),
         version: wheel.version.clone(),
@@ -102,8 +119,32 @@ mod tests {
             "markitdown-0.1.9-py3-none-any.whl",
             "python_barcode-0.16.1-py3-none-any.whl",
             "lifelines-0.30.3-py3-none-any.whl",
+            "msgpack-1.2.4-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
+            "jiter-0.19.0-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
+            "pydantic_core-2.50.5-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
         ];
         assert_eq!(found, partial);
+    }
+
+    #[test]
+    fn the_files_of_native_packages_are_of_the_wheels_of_the_engine() {
+        let text = include_str!("../../../../wasm/native/native.toml");
+        let set: toml::Table = toml::from_str(text).unwrap();
+        let modules = set["modules"].as_array().unwrap().iter().map(|module| {
+            let wheel = &module["wheel"];
+            let text = |key: &str| wheel[key].as_str().unwrap().to_owned();
+            (text("path"), text("sha256"), wheel["size_bytes"].as_integer().unwrap())
+        });
+        let lock = lock().unwrap();
+        let wheels = lock.packages.iter().filter(|one| one.wheel.native().is_some());
+        let wheels = wheels.map(|one| {
+            let size = i64::try_from(one.size).unwrap();
+            (one.wheel.as_str().to_owned(), one.sha256.to_string(), size)
+        });
+        assert_eq!(wheels.collect::<Vec<_>>(), modules.collect::<Vec<_>>());
+        let native = native().unwrap();
+        let native: Vec<String> = native.iter().map(ToString::to_string).collect();
+        assert_eq!(native, ["jiter 0.19.0", "msgpack 1.2.4", "pydantic-core 2.50.5"]);
     }
 
     #[test]

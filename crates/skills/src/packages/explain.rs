@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pep440_rs::Version;
 use pep508_rs::{PackageName, Requirement};
 
+use crate::packages::batteries;
 use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::pip::{
     Offer, OfferKind, PipLog, PythonError, conflict_in, download_fault, error_lines, missing_in,
@@ -96,13 +97,20 @@ fn unfulfilled_in(said: &str, guest: &GuestPlatform, log: &PipLog) -> Option<Res
     })
 }
 
+/// The native packages that guests have, as the end of a sentence.
+fn known_native() -> String {
+    let known = batteries::native().unwrap_or_default();
+    let known: Vec<String> = known.iter().map(ToString::to_string).collect();
+    format!("; the engine has the native code of {}", known.join(", "))
+}
+
 /// The reason why no file of a package fulfils a requirement.
 fn problem_with(requirement: &Requirement, offers: &[Offer]) -> String {
     let has = |kind: OfferKind| {
         offers.iter().any(|offer| offer.kind == kind && admits(requirement, &offer.version))
     };
     if has(OfferKind::Native) {
-        return NATIVE_ONLY.to_owned();
+        return format!("{NATIVE_ONLY}{}", known_native());
     }
     if has(OfferKind::Source) {
         return SOURCE_ONLY.to_owned();
@@ -246,6 +254,9 @@ mod tests {
     #[test]
     fn a_requirement_without_a_wheel_says_what_there_is() {
         assert!(none("native>=1").starts_with("package `native>=1` has only wheels with native"));
+        let known =
+            "the engine has the native code of jiter 0.19.0, msgpack 1.2.4, pydantic-core 2.50.5";
+        assert!(none("native>=1").ends_with(known), "{}", none("native>=1"));
         assert!(none("native<1").contains("`native<1` has only source distributions"));
         assert!(none("source").contains("`source` has only source distributions"));
         assert!(none("plain>=0.6").contains("or for other versions of Python"));

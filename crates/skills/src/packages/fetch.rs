@@ -14,9 +14,10 @@ use crate::packages::layer::{LayerDraft, LayerError};
 use crate::packages::lock::{LockedPackage, MAX_WHEEL};
 use crate::packages::pip::{
     PipLog, PythonError, RegistryFault, download_fault, error_lines, mismatch_in, missing_in, pip,
+    pip_for_native,
 };
 use crate::packages::resolve::{ChosenWheel, WheelSource};
-use crate::packages::wheel::{WheelError, WheelLimits, WheelName, unpack};
+use crate::packages::wheel::{NativeTags, WheelError, WheelLimits, WheelName, unpack};
 use wardian_vocabulary::files::regular_file::open_now;
 use wardian_vocabulary::ids::Digest;
 
@@ -179,12 +180,39 @@ fn fetch(
     Ok((sizes, draft))
 }
 
-/// Lets pip fetch the wheels into an empty folder. It gets the digests too.
+/// Lets pip fetch the wheels into an empty folder. It gets the digests too. One call of pip is for one
+/// platform.
 fn download(
     wanted: &[Wanted<'_>],
     guest: &GuestPlatform,
     python: &Path,
     folder: &Path,
+) -> Result<(), FetchError> {
+    let (mut pure, mut native) = (Vec::new(), Vec::<(&NativeTags, Vec<&Wanted<'_>>)>::new());
+    for wheel in wanted {
+        match wheel.name.native() {
+            None => pure.push(wheel),
+            Some(tags) => match native.iter_mut().find(|(known, _)| *known == tags) {
+                Some((_, wheels)) => wheels.push(wheel),
+                None => native.push((tags, vec![wheel])),
+            },
+        }
+    }
+    if !pure.is_empty() {
+        download_with(&pure, folder, &|arguments| pip(guest, python, arguments, folder))?;
+    }
+    for (tags, wheels) in native {
+        let run = |arguments: &[&OsStr]| pip_for_native(guest, tags, python, arguments, folder);
+        download_with(&wheels, folder, &run)?;
+    }
+    Ok(())
+}
+
+/// Lets one call of pip fetch wheels.
+fn download_with(
+    wanted: &[&Wanted<'_>],
+    folder: &Path,
+    run: &dyn Fn(&[&OsStr]) -> Result<(), PythonError>,
 ) -> Result<(), FetchError> {
     let lines = wanted.iter().map(|Wanted { name, sha256, .. }| {
         format!("{}=={} --hash=sha256:{sha256}\n", name.package, name.version)
@@ -195,7 +223,7 @@ fn download(
         .split_ascii_whitespace()
         .map(OsStr::new)
         .collect();
-    match pip(guest, python, &arguments, folder) {
+    match run(&arguments) {
         Err(PythonError::Failed { said }) => {
             Err(refused(&said, wanted, PipLog::read(folder).faults()))
         }
@@ -204,7 +232,7 @@ fn download(
 }
 
 /// Finds the cause of a failed download in the words of pip.
-fn refused(said: &str, wanted: &[Wanted<'_>], faults: &[RegistryFault]) -> FetchError {
+fn refused(said: &str, wanted: &[&Wanted<'_>], faults: &[RegistryFault]) -> FetchError {
     let file = |one: &Wanted<'_>| one.name.as_str().to_owned();
     if let Some((locked, found)) = mismatch_in(said)
         && let Some(one) = wanted.iter().find(|one| one.sha256 == locked)
@@ -262,14 +290,14 @@ mod tests {
     fn the_words_of_pip_become_the_documented_messages() {
         let name = WheelName::parse("a_b-1.0-py3-none-any.whl").unwrap();
         let (locked, found) = (Digest::of(b"a"), Digest::of(b"b"));
-        let wanted = [Wanted { name: &name, sha256: locked, size: None, folders: None }];
+        let wanted = Wanted { name: &name, sha256: locked, size: None, folders: None };
         let other = format!(
             "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, please update the hashes.\n    a-b==1.0 from x:\n        Expected sha256 {locked}\n             Got        {found}"
         );
         let missing = "ERROR: Could not find a version that satisfies the requirement a-b==1.0 (from versions: none)\nERROR: No matching distribution found for a-b==1.0";
         let fault = RegistryFault { registry: "https://x".into(), problem: "fails: 500".into() };
         let said =
-            |said: &str, faults: &[RegistryFault]| refused(said, &wanted, faults).to_string();
+            |said: &str, faults: &[RegistryFault]| refused(said, &[&wanted], faults).to_string();
         assert_eq!(
             said(&other, &[]),
             format!(

@@ -1,6 +1,6 @@
 //! The packages that a skill needs before it can run: from its `requirements.txt` and its lock.
 
-use pep508_rs::Requirement;
+use pep508_rs::{PackageName, Requirement};
 
 use crate::packages::guest::{GuestPlatform, PackageVersion};
 use crate::packages::layer::LayerKey;
@@ -104,8 +104,8 @@ impl SkillNeeds {
     }
 }
 
-/// True if a locked package requires a battery, or if a requirement is neither locked nor part of the
-/// engine, and a battery fulfils it.
+/// True if a locked package requires a battery, if a requirement is neither locked nor part of the engine and a
+/// battery fulfils it, or if files of something in the engine are among the batteries.
 fn relies_on_batteries(
     requirements: &Requirements,
     lock: &Lock,
@@ -122,7 +122,11 @@ fn relies_on_batteries(
             return Err(NeedsError::OtherEngine { difference });
         }
     }
-    let mut relies = !lock.batteries.is_empty();
+    let has_files = |name: &PackageName| {
+        batteries.packages.iter().any(|one| one.is_package() && one.wheel.package == *name)
+    };
+    let mut relies =
+        !lock.batteries.is_empty() || lock.engine.iter().any(|one| has_files(&one.name));
     for requirement in requirements.that_apply(guest.markers()) {
         let is_locked = lock.packages.iter().any(|one| one.wheel.package == requirement.name);
         if is_locked || guest.version_of(&requirement.name).is_some() {
@@ -157,6 +161,10 @@ fn without_lock(
         if let Some(version) = guest.version_of(&requirement.name) {
             if !admits(requirement, version) {
                 return Err(not_locked());
+            }
+            // Python files of the engine's native packages are among the batteries.
+            if is_battery(requirement, batteries) {
+                needs = SkillNeeds::Batteries;
             }
             continue;
         }
@@ -241,6 +249,28 @@ mod tests {
         assert!(problem(needs("tool", Some(&other))).contains("it is for Python 3.14"));
         let malformed = SkillNeeds::of(Some(b"tool"), Some(b"x"), &guest(), &lock_for("", &[]));
         assert!(problem(malformed).contains("pylock.toml cannot be read"));
+    }
+
+    #[test]
+    fn native_packages_are_of_the_engine_and_their_files_are_batteries() {
+        let batteries = crate::packages::batteries::lock().unwrap();
+        let native = crate::packages::batteries::native().unwrap();
+        let guest = guest().with_packages(&native);
+        let needs = |list: &str, lock: Option<&Lock>| {
+            let lock = lock.map(Lock::to_text);
+            let lock = lock.as_ref().map(String::as_bytes);
+            SkillNeeds::of(Some(list.as_bytes()), lock, &guest, &batteries)
+        };
+        assert_eq!(needs("pydantic\nmsgpack>=1\njiter", None), SkillNeeds::Batteries);
+        assert!(problem(needs("pydantic-core<2", None)).contains("deps lock"));
+        let locked = Lock { engine: native.clone(), ..lock_for("msgpack", &[]) };
+        assert_eq!(needs("msgpack", Some(&locked)), SkillNeeds::Batteries);
+        let above = Lock { engine: native, ..lock_for("tool", &["tool-1-py3-none-any.whl"]) };
+        let found = needs("tool", Some(&above));
+        assert!(matches!(found, SkillNeeds::Layer { with_batteries: true, .. }), "{found:?}");
+        let own = lock_for("msgpack", &["msgpack-1.0-py3-none-any.whl"]);
+        let refused = problem(needs("msgpack", Some(&own)));
+        assert!(refused.contains("it locks `msgpack`, which the engine contains"), "{refused}");
     }
 
     #[test]

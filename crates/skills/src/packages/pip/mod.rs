@@ -15,6 +15,7 @@ pub(super) use crate::packages::pip::words::{
 };
 
 use crate::packages::guest::GuestPlatform;
+use crate::packages::wheel::NativeTags;
 
 /// The script that runs pip.
 const PIP: &str = include_str!("pip.py");
@@ -26,14 +27,40 @@ pub(super) fn pip(
     command: &[&OsStr],
     folder: &Path,
 ) -> Result<(), PythonError> {
+    let tags = format!(
+        "--implementation py --abi none --platform any --python-version {}",
+        guest.python_version()
+    );
+    run(guest, python, (command, &tags), folder)
+}
+
+/// The same for wheels with native code of these tags.
+pub(super) fn pip_for_native(
+    guest: &GuestPlatform,
+    tags: &NativeTags,
+    python: &Path,
+    command: &[&OsStr],
+    folder: &Path,
+) -> Result<(), PythonError> {
+    let NativeTags { python: version, abi, platform } = tags;
+    let tags =
+        format!("--implementation cp --abi {abi} --platform {platform} --python-version {version}");
+    run(guest, python, (command, &tags), folder)
+}
+
+fn run(
+    guest: &GuestPlatform,
+    python: &Path,
+    (command, tags): (&[&OsStr], &str),
+    folder: &Path,
+) -> Result<(), PythonError> {
     let markers = serde_json::to_string(guest.marker_values()).unwrap_or_default();
-    let platform = "--only-binary=:all: --implementation py --abi none --platform any --no-input \
-         --disable-pip-version-check --progress-bar off --python-version";
+    let fixed = "--only-binary=:all: --no-input --disable-pip-version-check --progress-bar off";
     let mut arguments = vec![OsStr::new(&markers)];
     arguments.extend(command);
     arguments.extend(["--log", words::LOG].map(OsStr::new));
-    arguments.extend(platform.split_ascii_whitespace().map(OsStr::new));
-    arguments.push(OsStr::new(guest.python_version()));
+    let options = fixed.split_ascii_whitespace().chain(tags.split_ascii_whitespace());
+    arguments.extend(options.map(OsStr::new));
     python::run(python, PIP, &arguments, folder)
 }
 

