@@ -218,6 +218,16 @@ mod tests {
         WebUrl::parse(&format!("http://localhost:{port}/x")).unwrap().0
     }
 
+    async fn read_to_end(network: &mut WebNetwork, url: &WebUrl) -> Result<(), SourceError> {
+        let mut response = network.send(&WebRequest::get(url.clone()), url).await?;
+        loop {
+            let piece = network.piece(&mut response).await;
+            if piece.map_err(|fault| SourceError::damaged("it", fault))?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
     #[test]
     fn a_server_that_stalls_is_given_up_when_the_time_of_the_command_is_over() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -226,15 +236,7 @@ mod tests {
             let mut network = WebNetwork::new(&EgressConfig::default(), options).unwrap();
             network.deadline = Instant::now() + Duration::from_millis(500);
             let url = stalling(answer);
-            let got = runtime.block_on(async {
-                let mut response = network.send(&WebRequest::get(url.clone()), &url).await?;
-                loop {
-                    let piece = network.piece(&mut response).await;
-                    if piece.map_err(|fault| SourceError::damaged("it", fault))?.is_none() {
-                        return Ok::<(), SourceError>(());
-                    }
-                }
-            });
+            let got = runtime.block_on(read_to_end(&mut network, &url));
             let told = got.unwrap_err().to_string();
             assert!(told.contains("too long") || told.contains("timed out"), "{told}");
         }

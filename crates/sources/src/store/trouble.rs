@@ -37,7 +37,7 @@ impl Refusal<'_> {
             None => self.status.to_string(),
         };
         let problem = match (self.status, region) {
-            (300..400 | 400, Some(region)) => {
+            (300..=400, Some(region)) => {
                 format!("the bucket is in the region `{region}` ({shown}): set AWS_REGION to it")
             }
             (300..400, None) => format!(
