@@ -245,8 +245,8 @@ Examples:
 
 Runs that already use it continue. The version can be published again with the same content.
 
-Exit codes: 0 done, 1 the server refuses, such as a version that it does not have, 2 wrong usage, 3 the server cannot
-be reached.";
+Exit codes: 0 done, 1 the server refuses, such as a version that it does not have, 2 wrong usage,
+3 the server cannot be reached.";
 
 pub(crate) const ENGINE: &str = "\
 Examples:

@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 
 use crate::worker::payload::CheckedPayload;
 use wardian_formats::job::message::INLINE_MAX;
+use wardian_formats::job::session::asking::JsonText;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::socket;
 use wardian_vocabulary::budget::CallMemory;
@@ -31,6 +32,17 @@ pub(crate) enum PackBytes {
     Inline(Arc<Vec<u8>>),
     /// As a sealed memory file, which all workers map.
     Shared(Arc<OwnedFd>, ByteCount),
+}
+
+/// Copies a long text to a memory file, beside the event loop.
+///
+/// # Errors
+///
+/// The operating system refuses the file or its memory.
+pub(crate) async fn share_text(text: JsonText) -> io::Result<OwnedFd> {
+    spawn_blocking(move || socket::share(text.as_str().as_bytes()))
+        .await
+        .map_err(io::Error::other)?
 }
 
 impl PackContent {

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 
 use crate::error::SourceError;
 use crate::network::{WebNetwork, WebRequest};
-use crate::store::trouble::{MAX_REFUSAL, Refusal, StoreTrouble};
+use crate::store::trouble::{MAX_REFUSAL, StoreRefusal, StoreTrouble};
 use crate::web_url::WebUrl;
 use wardian_egress::error::errno;
 use wardian_egress::own_request::OwnResponse;
@@ -89,7 +89,7 @@ impl StoreConnector {
         let body = self.whole(&mut response, &url, MAX_REFUSAL).await?.unwrap_or_default();
         let region = response.header("x-amz-bucket-region");
         let (code, is_signed) = (status.as_u16(), self.is_signed);
-        let refusal = Refusal { url: &url, status: code, region, body: &body, is_signed };
+        let refusal = StoreRefusal { url: &url, status: code, region, body: &body, is_signed };
         *self.trouble.lock() = Some(refusal.trouble());
         // What it says has been read; a redirect is not followed.
         Ok(answer(status, &response, Vec::new()))

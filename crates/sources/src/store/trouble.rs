@@ -17,7 +17,7 @@ pub(super) struct StoreTrouble {
 
 /// What is known of a refusal.
 #[derive(Debug)]
-pub(super) struct Refusal<'a> {
+pub(super) struct StoreRefusal<'a> {
     pub(super) url: &'a WebUrl,
     pub(super) status: u16,
     /// The region that the store names.
@@ -27,7 +27,7 @@ pub(super) struct Refusal<'a> {
     pub(super) is_signed: bool,
 }
 
-impl Refusal<'_> {
+impl StoreRefusal<'_> {
     pub(super) fn trouble(&self) -> StoreTrouble {
         let code = code_in(self.body);
         let code = code.as_deref();
@@ -75,7 +75,7 @@ mod tests {
 
     fn told(status: u16, region: Option<&str>, body: &str, is_signed: bool) -> (bool, String) {
         let (url, _) = WebUrl::parse("https://s3.example/bucket/key?token=hunter2").unwrap();
-        let refusal = Refusal { url: &url, status, region, body: body.as_bytes(), is_signed };
+        let refusal = StoreRefusal { url: &url, status, region, body: body.as_bytes(), is_signed };
         let trouble = refusal.trouble();
         (trouble.is_missing_object, trouble.error.to_string())
     }

@@ -1,20 +1,18 @@
 //! What a guest asks of the gateway during its turn, and the answers.
 
-use std::io;
-
 use tokio::select;
-use tokio::task::spawn_blocking;
 
 use crate::RunHost;
+use crate::packs::share_text;
 use crate::worker::channel::{Frames, WorkerChannelError};
 use crate::worker::payload::CheckedPayload;
 use crate::worker::turn::exchange::{Broken, TurnExchange, Violation};
 use crate::worker::turn::run_clock::{Unanswered, late_look_up, unanswered};
+use wardian_formats::job::frame;
 use wardian_formats::job::host::{NO_ANSWERS, RequestKind};
 use wardian_formats::job::message::{INLINE_MAX, Payload, ToWorker};
 use wardian_formats::job::network::NetworkRequest;
 use wardian_formats::job::session::asking::{CallerRequests, JsonText};
-use wardian_formats::job::{frame, socket};
 use wardian_vocabulary::units::ByteCount;
 
 impl TurnExchange<'_> {
@@ -130,7 +128,5 @@ async fn frames_of_answers(answers: JsonText) -> Result<Frames, WorkerChannelErr
         return Ok(frame::encode(&message, text, false)?.into());
     }
     let bytes = frame::encode_shared(&message, ByteCount::from(text.len()))?;
-    let copied = spawn_blocking(move || socket::share(answers.as_str().as_bytes())).await;
-    let file = copied.map_err(io::Error::other)??;
-    Ok(Frames::with_descriptor(bytes, file))
+    Ok(Frames::with_descriptor(bytes, share_text(answers).await?))
 }

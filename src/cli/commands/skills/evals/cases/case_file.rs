@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::cli::failed::Failed;
 
 /// The file, by its path in a skill.
-pub(in crate::cli::commands::skills::evals) const PATH: &str = "evals/evals.json";
+pub(crate) const PATH: &str = "evals/evals.json";
 
 /// Maximum size of the file, in bytes.
 const MAX_FILE: u64 = 4 << 20;
@@ -27,22 +27,22 @@ const MAX_ITEMS: usize = 100;
 
 /// The cases of a skill.
 #[derive(Debug)]
-pub(in crate::cli::commands::skills::evals) struct CaseFile {
-    pub(in crate::cli::commands::skills::evals) skill_name: Option<String>,
+pub(crate) struct CaseFile {
+    pub(crate) skill_name: Option<String>,
     cases: Vec<Case>,
 }
 
 /// With the skill or without it, by the names that `benchmark.json` has for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli::commands::skills::evals) enum Configuration {
+pub(crate) enum Configuration {
     With,
     Without,
 }
 
 impl Configuration {
-    pub(in crate::cli::commands::skills::evals) const BOTH: [Self; 2] = [Self::With, Self::Without];
+    pub(crate) const BOTH: [Self; 2] = [Self::With, Self::Without];
 
-    pub(in crate::cli::commands::skills::evals) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::With => "with_skill",
             Self::Without => "without_skill",
@@ -52,36 +52,36 @@ impl Configuration {
 
 /// A task for a model, and what its solution has to be like.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::cli::commands::skills::evals) struct Case {
-    pub(in crate::cli::commands::skills::evals) id: String,
-    pub(in crate::cli::commands::skills::evals) prompt: String,
+pub(crate) struct Case {
+    pub(crate) id: String,
+    pub(crate) prompt: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(in crate::cli::commands::skills::evals) expected_output: Option<String>,
-    pub(in crate::cli::commands::skills::evals) assertions: Vec<Assertion>,
-    pub(in crate::cli::commands::skills::evals) files: Vec<InputFile>,
+    pub(crate) expected_output: Option<String>,
+    pub(crate) assertions: Vec<Assertion>,
+    pub(crate) files: Vec<InputFile>,
 }
 
 /// A file that the model finds in its working folder.
 #[derive(Debug, Clone, Serialize)]
-pub(in crate::cli::commands::skills::evals) struct InputFile {
+pub(crate) struct InputFile {
     /// Its path there.
-    pub(in crate::cli::commands::skills::evals) path: String,
+    pub(crate) path: String,
     #[serde(skip)]
-    pub(in crate::cli::commands::skills::evals) content: Vec<u8>,
+    pub(crate) content: Vec<u8>,
 }
 
 /// Something that has to be true of a solution.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(in crate::cli::commands::skills::evals) struct Assertion {
+pub(crate) struct Assertion {
     /// What the reports say.
-    pub(in crate::cli::commands::skills::evals) text: String,
-    pub(in crate::cli::commands::skills::evals) check: CaseCheck,
+    pub(crate) text: String,
+    pub(crate) check: CaseCheck,
 }
 
 /// How it is found out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::cli::commands::skills::evals) enum CaseCheck {
+pub(crate) enum CaseCheck {
     /// By the model that grades.
     Model,
     /// The answer, or the file at a path, has this text.
@@ -107,7 +107,7 @@ struct WrittenCase {
 
 impl CaseFile {
     /// Reads the cases of the skill in `folder`, and the files that they bring along.
-    pub(in crate::cli::commands::skills::evals) fn read(folder: &Path) -> Result<Self, Failed> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, Failed> {
         let path = folder.join(PATH);
         let text = read_up_to(&path, MAX_FILE)?;
         let named = |problem: String| Failed::usage(format!("{}: {problem}", path.display()));
@@ -131,10 +131,7 @@ impl CaseFile {
     }
 
     /// The cases with these ids, or all.
-    pub(in crate::cli::commands::skills::evals) fn chosen(
-        &self,
-        ids: &[String],
-    ) -> Result<Vec<Case>, Failed> {
+    pub(crate) fn chosen(&self, ids: &[String]) -> Result<Vec<Case>, Failed> {
         let known = |id: &&String| !self.cases.iter().any(|case| case.id == **id);
         if let Some(unknown) = ids.iter().find(known) {
             let all: Vec<&str> = self.cases.iter().map(|case| case.id.as_str()).collect();

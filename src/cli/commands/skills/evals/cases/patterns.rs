@@ -19,14 +19,14 @@ use wardian_formats::protocol::methods::execution::RunStatus;
 use wardian_service::{Caller, LocalProgram, LocalRun};
 
 /// The program that compiles them.
-pub(in crate::cli::commands::skills::evals) const PROGRAM: &str = include_str!("patterns.py");
+pub(crate) const PROGRAM: &str = include_str!("patterns.py");
 
 /// Most that are named at once.
 const MAX_NAMED: usize = 10;
 
 /// The regular expressions of some cases, with the ids of these.
 #[derive(Debug, Default)]
-pub(in crate::cli::commands::skills::evals) struct CasePatterns {
+pub(crate) struct CasePatterns {
     /// The file of the cases.
     file: String,
     all: Vec<(String, String)>,
@@ -34,7 +34,7 @@ pub(in crate::cli::commands::skills::evals) struct CasePatterns {
 
 /// What became of a look at them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli::commands::skills::evals) enum PatternsLook {
+pub(crate) enum PatternsLook {
     /// Each is one.
     Good,
     /// They were not looked at, for this reason.
@@ -45,7 +45,7 @@ pub(in crate::cli::commands::skills::evals) enum PatternsLook {
 
 impl CasePatterns {
     /// Those of the cases of the skill in `folder`.
-    pub(in crate::cli::commands::skills::evals) fn of(folder: &Path, cases: &[Case]) -> Self {
+    pub(crate) fn of(folder: &Path, cases: &[Case]) -> Self {
         let of_case = |case: &Case| {
             let patterns = case.assertions.iter().filter_map(|each| match &each.check {
                 CaseCheck::Regex { value, .. } => Some(value.clone()),
@@ -58,20 +58,17 @@ impl CasePatterns {
     }
 
     /// True if there is none.
-    pub(in crate::cli::commands::skills::evals) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
     /// The texts, in order.
-    pub(in crate::cli::commands::skills::evals) fn texts(&self) -> Vec<&str> {
+    pub(crate) fn texts(&self) -> Vec<&str> {
         self.all.iter().map(|(_, text)| text.as_str()).collect()
     }
 
     /// Refuses those that the program could not compile. `output` is what it returned.
-    pub(in crate::cli::commands::skills::evals) fn ensure_compiled(
-        &self,
-        output: Value,
-    ) -> Result<(), Failed> {
+    pub(crate) fn ensure_compiled(&self, output: Value) -> Result<(), Failed> {
         let wrong: Vec<(usize, String)> = serde_json::from_value(output)
             .map_err(|fault| Failed::at("compile the regular expressions", &fault))?;
         let named = wrong.iter().take(MAX_NAMED).filter_map(|(number, fault)| {
@@ -83,10 +80,7 @@ impl CasePatterns {
     }
 
     /// Compiles them in a sandbox, if the engine is there.
-    pub(in crate::cli::commands::skills::evals) fn look(
-        &self,
-        config: &Config,
-    ) -> Result<PatternsLook, Failed> {
+    pub(crate) fn look(&self, config: &Config) -> Result<PatternsLook, Failed> {
         if self.is_empty() {
             return Ok(PatternsLook::Good);
         }
