@@ -159,21 +159,21 @@ fn a_package_is_published_once_in_an_object_store() {
     store.object("skills/x");
     let user = store.user();
     let at = "s3://skills/team/v1";
-    user.skill("one/acme.report", "1.0.0+b1", "x");
+    user.skill("one/acme.report", "1.0.0-rc.1", "x");
     let dry = user.publish("one/acme.report", at, &["--dry-run", "--json"]).with(0).json();
     assert!(dry["place"].is_null() && store.log().is_empty(), "{dry}");
     let sign = ["--sign", "ours.pem", "--json"];
     let first = user.publish("one/acme.report", at, &sign).with(0).json();
     assert_eq!((&first["is_new"], &first["is_signature_new"]), (&json!(true), &json!(true)));
-    assert_eq!(first["place"], "s3://skills/team/v1/acme.report/1.0.0+b1.tar");
+    assert_eq!(first["place"], "s3://skills/team/v1/acme.report/1.0.0-rc.1.tar");
     let again = user.publish("one/acme.report", at, &sign).with(0).json();
     assert_eq!((&again["is_new"], &again["is_signature_new"]), (&json!(false), &json!(false)));
     assert_eq!(store.names("skills/team/v1"), [".wardian-packages", "acme.report"]);
     assert_eq!(store.names("skills/team/v1/acme.report").len(), 2);
     // The same bytes as in a folder.
     user.run(&["skills", "publish", "one/acme.report", "packages"]).with(0);
-    let package = fs::read(store.object("skills/team/v1/acme.report/1.0.0+b1.tar")).unwrap();
-    let in_folder = user.place.folder().join("packages/acme.report/1.0.0+b1.tar");
+    let package = fs::read(store.object("skills/team/v1/acme.report/1.0.0-rc.1.tar")).unwrap();
+    let in_folder = user.place.folder().join("packages/acme.report/1.0.0-rc.1.tar");
     assert_eq!(package, fs::read(in_folder).unwrap());
     // What looks like a secret is named, and nothing is sent.
     let before = store.log().len();
@@ -183,11 +183,11 @@ fn a_package_is_published_once_in_an_object_store() {
     assert!(refused.contains("`prod.env` has the name"), "{refused}");
     assert_eq!(store.log().len(), before);
     // Other content under the same version.
-    user.skill("one/acme.report", "1.0.0+b1", "other");
+    user.skill("one/acme.report", "1.0.0-rc.1", "other");
     let taken = user.publish("one/acme.report", at, &[]).with(1).stderr;
-    let wanted = ["acme.report@1.0.0+b1", "what is published never changes", "a new version"];
+    let wanted = ["acme.report@1.0.0-rc.1", "what is published never changes", "a new version"];
     assert!(contained(&taken, wanted).is_empty(), "{taken}");
-    assert_eq!(fs::read(store.object("skills/team/v1/acme.report/1.0.0+b1.tar")).unwrap(), package);
+    assert_eq!(fs::read(store.object("skills/team/v1/acme.report/1.0.0-rc.1.tar")).unwrap(), package);
     // Each object was written under the condition that there is none.
     let log = store.log();
     let puts = log.lines().filter(|line| line.starts_with("PUT "));
