@@ -187,7 +187,10 @@ fn a_package_is_published_once_in_an_object_store() {
     let taken = user.publish("one/acme.report", at, &[]).with(1).stderr;
     let wanted = ["acme.report@1.0.0-rc.1", "what is published never changes", "a new version"];
     assert!(contained(&taken, wanted).is_empty(), "{taken}");
-    assert_eq!(fs::read(store.object("skills/team/v1/acme.report/1.0.0-rc.1.tar")).unwrap(), package);
+    assert_eq!(
+        fs::read(store.object("skills/team/v1/acme.report/1.0.0-rc.1.tar")).unwrap(),
+        package
+    );
     // Each object was written under the condition that there is none.
     let log = store.log();
     let puts = log.lines().filter(|line| line.starts_with("PUT "));

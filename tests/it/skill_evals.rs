@@ -327,7 +327,7 @@ fn a_refusal_is_told_without_the_key() {
 fn arguments_that_are_not_json_are_kept_as_they_were_written() {
     let (place, model) = (place(), StandIn::start(Manner::Malformed));
     let more = ["--case", "2", "--max-turns", "1", "--out", "results"];
-    place.run(&ask(&model.url, &more)).with(0);
+    place.run(&ask(&model.url, &more)).with(1);
     let path = place.folder().join("results/eval-2/with_skill/run-1/transcript.json");
     let transcript: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let call = &transcript["steps"][0]["calls"][0];
@@ -345,16 +345,16 @@ fn an_answer_may_have_no_more_tokens_than_its_run_has_left() {
         let limits = of_run.map(|one| one.body["max_completion_tokens"].as_u64().unwrap());
         limits.collect::<Vec<_>>()
     };
-    place.run(&ask(&model.url, &["--case", "2", "--max-turns", "1"])).with(0);
+    place.run(&ask(&model.url, &["--case", "2", "--max-turns", "1"])).with(1);
     assert_eq!(limits(&model), [8192_u64; 2]);
     let model = StandIn::start(Manner::Endless);
     place
         .run(&ask(&model.url, &["--case", "2", "--max-turns", "2", "--max-tokens", "5000"]))
-        .with(0);
+        .with(1);
     let [first, second, ..] = limits(&model)[..] else { panic!("no two questions") };
     assert!(first < 5000 && second < 5000 - 2 * 42, "{first} {second}");
     let model = StandIn::start(Manner::Endless);
-    let ended = place.run(&ask(&model.url, &["--case", "2", "--max-tokens", "20"])).with(0);
+    let ended = place.run(&ask(&model.url, &["--case", "2", "--max-tokens", "20"])).with(1);
     assert_eq!(limits(&model), [0_u64; 0], "{}", ended.stderr);
     assert!(ended.stderr.contains("0 of its 20 tokens"), "{}", ended.stderr);
 }

@@ -383,7 +383,7 @@ fn told(result: Value) -> Value {
 }
 
 /// The value of a cell, which is in an object unless it is one.
-fn unwrapped(output: Value) -> Value {
+pub(super) fn unwrapped(output: Value) -> Value {
     match output {
         Value::Object(mut members) if members.len() == 1 && members.contains_key("result") => {
             members.remove("result").unwrap_or_default()

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use crate::assembly::{self, MeteredCode};
 use crate::cli::commands::blobs::read_text_blob;
 use crate::cli::commands::skills::evals::cases::case_file::{Case, CaseCheck, PATH};
+use crate::cli::commands::skills::evals::server::unwrapped;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, on_its_own, start_once};
@@ -131,6 +132,7 @@ impl CasePatterns {
                 ended.result.output.map(|output| output.get().to_owned()).unwrap_or_default()
             }
         };
-        serde_json::from_str(&output).map_err(|fault| failed(&fault))
+        let output = serde_json::from_str(&output).map_err(|fault| failed(&fault))?;
+        Ok(unwrapped(output))
     }
 }
