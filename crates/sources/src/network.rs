@@ -211,6 +211,9 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
+            // An answer that comes before the request is no answer.
+            let length = stream.read(&mut [0; 4_096]).unwrap();
+            assert!(length > 0);
             stream.write_all(answer.as_bytes()).unwrap();
             // Until the client is gone.
             stream.read_to_end(&mut Vec::new()).ok();
