@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use wardian_formats::job::TurnLimits;
 use wardian_formats::job::outcome::{
-    LeftFile, LeftFiles, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
-    MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, is_class_name,
+    LeftFile, LeftFiles, LogChunk, Logs, MAX_BLOB_NAMES, MAX_CLASS, MAX_LEFT_FILES, MAX_LEFT_PATH,
+    MAX_MESSAGE, MAX_NOT_KEPT, MAX_TRACEBACK, RunFailure, RunOutcome, RunUsage, Stream,
+    is_class_name,
 };
 use wardian_formats::job::profile::{FuelProfile, ProfileOrder, ProfileText};
 use wardian_formats::job::session::cell::{CellOrder, CellOutcome};
@@ -125,7 +126,17 @@ fn can_be_logged(logs: &Logs, limits: &TurnLimits) -> bool {
     // An empty chunk comes from a host call, so the limit on calls bounds their number.
     let chunks = ByteCount::from(logs.chunks.len()).as_u64();
     let most_chunks = limits.logs.as_u64().saturating_add(limits.host_calls.into());
-    bytes <= limits.logs.as_u64().saturating_mul(REPLACED) && chunks <= most_chunks
+    bytes <= limits.logs.as_u64().saturating_mul(REPLACED)
+        && chunks <= most_chunks
+        && are_ends(&logs.ends)
+}
+
+/// True for the ends of at most the standard output and the error stream.
+fn are_ends(ends: &[LogChunk]) -> bool {
+    let is_bounded = |end: &LogChunk| end.text.len() <= Logs::MAX_END;
+    let streams: Vec<Stream> = ends.iter().map(|end| end.stream).take(3).collect();
+    let may_be = [&[][..], &[Stream::Stdout], &[Stream::Stderr], &[Stream::Stdout, Stream::Stderr]];
+    may_be.contains(&streams.as_slice()) && ends.iter().all(is_bounded)
 }
 
 fn can_be_reported(failure: &RunFailure) -> bool {
@@ -184,6 +195,26 @@ mod tests {
             class: class.to_owned(),
             message: "m".repeat(message),
             traceback: Some("t".repeat(traceback)),
+        }
+    }
+
+    #[test]
+    fn ends_of_logs_are_those_of_a_sandbox() {
+        let checks = |ends: &[(Stream, usize)]| {
+            let end = |(stream, length): &(Stream, usize)| LogChunk {
+                stream: *stream,
+                text: "x".repeat(*length),
+            };
+            let ends = ends.iter().map(end).collect();
+            can_be_logged(&Logs { ends, ..Logs::default() }, &LIMITS)
+        };
+        let (out, error) = ((Stream::Stdout, Logs::MAX_END), (Stream::Stderr, Logs::MAX_END));
+        for sound in [&[][..], &[out], &[error], &[out, error]] {
+            assert!(checks(sound), "{sound:?}");
+        }
+        let (long, other) = ((Stream::Stdout, Logs::MAX_END + 1), (Stream::Log, 1));
+        for forged in [&[long][..], &[other], &[out, out], &[error, out], &[out, error, error]] {
+            assert!(!checks(forged), "{forged:?}");
         }
     }
 
