@@ -87,11 +87,11 @@ impl Listing {
             return;
         }
         let problem = if !is_tool_name(&tool.name) || tool.name.len() > MAX_OWN_NAME {
-            "its name is not of letters, digits, `_`, `-` and `.`, a letter or `_` first, or it is too long"
+            "its name is too long, does not begin with a letter or `_`, or has other signs than letters, digits, `_`, `-` and `.`"
         } else if !is_schema(&tool.input_schema) {
-            "its schema is no object of JSON, or is too large"
+            "its schema is too large, or is not a JSON object"
         } else if self.tools.len() >= self.most {
-            "there are too many (`limits.tools`)"
+            "there are more tools than `max_tools`"
         } else {
             ""
         };

@@ -131,9 +131,9 @@ impl RunTools {
             }
             let timeout = server.config.limits.timeout;
             let (of_server, memory) = ((name.clone(), Arc::clone(server)), memory.of_call());
-            if server.was_late() {
+            if server.was_late(&self.tenant) {
                 listings.insert(name, Err(ToolError::Late { tool: name.clone() }.to_string()));
-                if server.is_asked_again() {
+                if server.is_asked_again(&self.tenant) {
                     let until = earlier(Instant::now() + timeout, timeout);
                     let asking = listed(of_server, self.tenant.clone(), until, memory);
                     tokio::spawn(asking.in_current_span());
@@ -245,7 +245,7 @@ async fn listed(
     let bounds = CallBounds { tenant: &tenant, deadline, memory: &memory };
     let listing = Box::pin(server.listing(bounds)).await.map_err(|fault| {
         let error = ToolError::of(fault, &name);
-        server.note_unlisted(&error, began.elapsed());
+        server.note_unlisted(&tenant, &error, began.elapsed());
         error.for_operator()
     });
     (name, listing)

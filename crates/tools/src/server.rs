@@ -47,8 +47,9 @@ pub(crate) struct ToolServer {
     listings: Mutex<BTreeMap<Option<TenantId>, CachedListing>>,
     /// Held while a listing is fetched, so that many runs do not fetch it at once.
     fetching: tokio::sync::Mutex<()>,
-    /// When it was last asked for its tools, if it was too slow and has not listed them since.
-    late: Mutex<Option<Instant>>,
+    /// When it was last asked for its tools, for whom it was too slow and has not listed them since. Another owner's
+    /// credentials can be answered at once.
+    late: Mutex<BTreeMap<Option<TenantId>, Instant>>,
     /// When the log was last told that it did not list them.
     told: Mutex<Option<Instant>>,
 }
@@ -124,27 +125,40 @@ impl ToolServer {
         Self { name, config, backend, share, listings, fetching, late, told }
     }
 
-    /// True if it was too slow when it was last asked for its tools. No run waits for it then: it is asked
-    /// [again](Self::is_asked_again) while they go on without its tools.
-    pub(crate) fn was_late(&self) -> bool {
-        self.late.lock().is_some()
+    /// The tenant whose credentials a listing for `tenant` needs; `None` if all tenants share it.
+    fn owner(&self, tenant: &TenantId) -> Option<TenantId> {
+        match self.config.credentials {
+            CredentialScope::Server => None,
+            CredentialScope::Tenant => Some(tenant.clone()),
+        }
+    }
+
+    /// True if it was too slow when it was last asked for the tools of `tenant`. No run of it waits then: the server
+    /// is asked [again](Self::is_asked_again) while they go on without its tools.
+    pub(crate) fn was_late(&self, tenant: &TenantId) -> bool {
+        self.late.lock().contains_key(&self.owner(tenant))
     }
 
     /// True if it was too slow, and it is time to ask it again. Whoever is told so asks it.
-    pub(crate) fn is_asked_again(&self) -> bool {
+    pub(crate) fn is_asked_again(&self, tenant: &TenantId) -> bool {
         let mut late = self.late.lock();
-        let is_due = late.is_some_and(|late| late.elapsed() >= ASKED_AGAIN);
+        let Some(asked) = late.get_mut(&self.owner(tenant)) else { return false };
+        let is_due = asked.elapsed() >= ASKED_AGAIN;
         if is_due {
-            *late = Some(Instant::now());
+            *asked = Instant::now();
         }
         is_due
     }
 
-    /// Notes why it has not listed its tools, after so long. The log is told that from time to time.
-    pub(crate) fn note_unlisted(&self, error: &ToolError, took: Duration) {
+    /// Notes why it has not listed the tools of `tenant`, after so long. The log is told that from time to time.
+    pub(crate) fn note_unlisted(&self, tenant: &TenantId, error: &ToolError, took: Duration) {
         let now = Instant::now();
         if matches!(error, ToolError::Late { .. }) || took >= SLOW {
-            *self.late.lock() = Some(now);
+            let (mut late, owner) = (self.late.lock(), self.owner(tenant));
+            if late.len() >= MAX_LISTINGS && !late.contains_key(&owner) {
+                late.clear();
+            }
+            late.insert(owner, now);
         }
         let mut told = self.told.lock();
         if told.is_none_or(|told| now.duration_since(told) >= ASKED_AGAIN) {
@@ -195,10 +209,7 @@ impl ToolServer {
     ///
     /// Cancellation: the next caller fetches them.
     pub(crate) async fn listing(&self, bounds: CallBounds<'_>) -> Result<Arc<Listing>, Fault> {
-        let owner = match self.config.credentials {
-            CredentialScope::Server => None,
-            CredentialScope::Tenant => Some(bounds.tenant.clone()),
-        };
+        let owner = self.owner(bounds.tenant);
         if let Some(listing) = self.cached(owner.as_ref()) {
             return Ok(listing);
         }
@@ -225,6 +236,7 @@ impl ToolServer {
             let reasons = listing.reasons().join("; ");
             warn!(tools.server = %name, "`{name}` has {count} tools that cannot be offered: {reasons}");
         }
+        self.late.lock().remove(&owner);
         let listing = Arc::new(listing);
         let mut listings = self.listings.lock();
         if listings.len() >= MAX_LISTINGS && !listings.contains_key(&owner) {
@@ -232,7 +244,6 @@ impl ToolServer {
         }
         listings.insert(owner, CachedListing { listing: Arc::clone(&listing), fetched });
         drop(listings);
-        *self.late.lock() = None;
         drop(fetching);
         Ok(listing)
     }

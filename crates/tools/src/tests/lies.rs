@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::config::{CredentialScope, ToolLimits, ToolServerConfig};
-use crate::server::ASKED_AGAIN;
+use crate::server::{ASKED_AGAIN, ToolServer};
 use crate::tests::support::{
-    EVENTS, HttpStub, Sent, call, catalogue, in_events, in_json, mcp, quick, raw, response, run,
-    soon, text_of, text_result, tool, web,
+    EVENTS, HttpStub, Loopback, Sent, call, catalogue, in_events, in_json, mcp, quick, raw,
+    response, run, soon, text_of, text_result, tool, web,
 };
 use crate::{ToolCallOrder, ToolError, ToolGrants};
+use wardian_egress::Egress;
+use wardian_egress::config::EgressConfig;
+use wardian_stores::secrets::{Secrets, SecretsConfig};
 use wardian_vocabulary::budget::CallMemory;
 use wardian_vocabulary::units::ByteCount;
 
@@ -216,6 +219,24 @@ async fn a_server_that_was_too_slow_keeps_nobody_waiting_again() {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     panic!("its tools are not offered again");
+}
+
+#[tokio::test]
+async fn a_server_that_was_too_slow_for_one_tenant_lists_its_tools_to_another() {
+    for (credentials, is_shared) in
+        [(CredentialScope::Tenant, false), (CredentialScope::Server, true)]
+    {
+        let server = mcp(|| json!([tool("find")]), lie).await;
+        let config = ToolServerConfig { credentials, ..quick(web(&server.url())) };
+        let egress = Egress::new(EgressConfig::default(), Arc::new(Loopback)).unwrap();
+        let secrets = Arc::new(Secrets::new(&SecretsConfig::default()));
+        let server = ToolServer::new("s", config, &egress, &secrets);
+        let (acme, beta) = ("acme".parse().unwrap(), "beta".parse().unwrap());
+        let late = ToolError::Late { tool: "s".to_owned() };
+        server.note_unlisted(&acme, &late, Duration::ZERO);
+        assert!(server.was_late(&acme) && !server.is_asked_again(&acme));
+        assert_eq!(server.was_late(&beta), is_shared);
+    }
 }
 
 #[tokio::test]

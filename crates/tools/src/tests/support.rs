@@ -28,7 +28,7 @@ pub(super) const HOST: &str = "tools.example.com";
 
 /// All names are on loopback.
 #[derive(Debug)]
-struct Loopback;
+pub(super) struct Loopback;
 
 impl Resolver for Loopback {
     fn lookup<'a>(&'a self, _: &'a TenantId, _: &'a str) -> Lookup<'a> {
