@@ -2,15 +2,12 @@
 //! and from stores that misbehave.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
 
 use data_encoding::BASE64;
 use serde_json::json;
-use tempfile::TempDir;
 
-use crate::support::{Command, Ended, contained, repository};
+use crate::support::{Command, Ended, FixtureServer, contained};
 
 /// What nothing may show: credentials of the tests, and signatures made with them.
 const SECRETS: [&str; 7] = [
@@ -24,41 +21,20 @@ const SECRETS: [&str; 7] = [
 ];
 
 /// The store, until it is dropped.
-struct ObjectStore {
-    folder: TempDir,
-    child: Child,
-    port: String,
-}
-
-impl Drop for ObjectStore {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
+struct ObjectStore(FixtureServer);
 
 impl ObjectStore {
     fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = std::process::Command::new("python3")
-            .arg(repository("tests/sources/object_store.py"))
-            .arg(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Self { folder, child, port: port.trim().to_owned() }
+        Self(FixtureServer::start("tests/sources/object_store.py"))
     }
 
     fn address(&self) -> String {
-        format!("http://localhost:{}", self.port)
+        format!("http://localhost:{}", self.0.port)
     }
 
     /// The place of an object. Making its folder makes its bucket.
     fn object(&self, key: &str) -> PathBuf {
-        let place = self.folder.path().join("objects").join(key);
+        let place = self.0.folder.path().join("objects").join(key);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         place
     }
@@ -73,7 +49,7 @@ impl ObjectStore {
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+        fs::read_to_string(self.0.folder.path().join("log")).unwrap_or_default()
     }
 
     /// A folder to type commands in, whose environment leads to the store. Without a key requests are not signed.

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use data_encoding::{BASE64, HEXLOWER};
@@ -12,9 +12,10 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
-use crate::support::{Command, Ended, SkillFolder, TestServer, contained, eventually, repository};
+use crate::support::{
+    Command, Ended, FixtureServer, SkillFolder, TestServer, contained, eventually,
+};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -588,33 +589,12 @@ fn a_server_serves_signed_skills_names_the_signer_and_tells_of_the_others() {
 }
 
 /// A registry on loopback, until it is dropped.
-struct OciRegistry {
-    folder: TempDir,
-    child: Child,
-    port: String,
-}
-
-impl Drop for OciRegistry {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
+struct OciRegistry(FixtureServer);
 
 impl OciRegistry {
     /// The registry that comes with the tests.
     fn of_tests() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = std::process::Command::new("python3")
-            .arg(repository("tests/sources/servers.py"))
-            .arg(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Self { folder, child, port: port.trim().to_owned() }
+        Self(FixtureServer::start("tests/sources/servers.py"))
     }
 
     /// The reference implementation, as Debian packages it; `None` if it is not on this machine.
@@ -641,21 +621,22 @@ impl OciRegistry {
         });
         // Its log would fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
-        Some(Self { folder, child, port: port.unwrap() })
+        Some(Self(FixtureServer::of(folder, child, port.unwrap())))
     }
 
     fn at(&self, repository: &str) -> String {
-        format!("oci://http:localhost:{}/{repository}", self.port)
+        format!("oci://http:localhost:{}/{repository}", self.0.port)
     }
 
     /// Sends a request as other clients of registries do.
     fn send(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> (u16, Vec<u8>) {
-        let mut stream = std::net::TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        let mut stream =
+            std::net::TcpStream::connect(format!("127.0.0.1:{}", self.0.port)).unwrap();
         let head = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost:{}\r\nconnection: close\r\naccept: {kind}\r\n\
              authorization: Bearer pull\r\n\
              content-type: {kind}\r\ncontent-length: {}\r\n\r\n",
-            self.port,
+            self.0.port,
             body.len()
         );
         stream.write_all(&[head.as_bytes(), body].concat()).unwrap();
@@ -956,7 +937,7 @@ fn damaged_referrers_hide_no_signature(registry: &OciRegistry, user: &User) {
     assert_eq!(added.json()["skills"][0]["signer"], json!(ours), "{}", added.stdout);
     let wanted = ["its digest is not one of SHA-256", "the manifest is damaged"];
     assert!(contained(&added.stderr, wanted).is_empty(), "{}", added.stderr);
-    let log = fs::read_to_string(registry.folder.path().join("log")).unwrap();
+    let log = fs::read_to_string(registry.0.folder.path().join("log")).unwrap();
     assert!(!log.contains("issue?x="), "{log}");
 }
 
@@ -965,7 +946,7 @@ fn a_registry_takes_packages_and_signatures_once() {
     let registry = OciRegistry::of_tests();
     in_registry(&registry);
     damaged_referrers_hide_no_signature(&registry, &User::new());
-    assert!(registry.folder.path().is_dir());
+    assert!(registry.0.folder.path().is_dir());
 }
 
 #[test]
@@ -989,7 +970,7 @@ fn credentials_of_a_registry_are_sent_to_it_alone() {
     user.publish("acme.report", &at, &["--allow-private", "--token-file", "token"]).with(0);
     let refused = user.publish("acme.report", &at, &[]).with(2).stderr;
     assert!(refused.contains("--allow-private"), "{refused}");
-    let log = fs::read_to_string(registry.folder.path().join("log")).unwrap();
+    let log = fs::read_to_string(registry.0.folder.path().join("log")).unwrap();
     assert!(log.contains("PUT /v2/acme/report/manifests/1.0.0"), "{log}");
     let of_token: Vec<&str> = log.lines().filter(|line| line.contains("Basic")).collect();
     assert!(!of_token.is_empty(), "{log}");

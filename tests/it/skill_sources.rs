@@ -2,61 +2,39 @@
 //! OCI registry, and archives.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use data_encoding::{BASE64, HEXLOWER};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256, Sha512};
-use tempfile::TempDir;
 
-use crate::support::{Command, Ended, contained, repository};
+use crate::support::{Command, Ended, FixtureServer, contained};
 
 /// The servers, until they are dropped.
-struct Servers {
-    folder: TempDir,
-    child: Child,
-    port: String,
-}
-
-impl Drop for Servers {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
+struct Servers(FixtureServer);
 
 impl Servers {
     fn start() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = std::process::Command::new("python3")
-            .arg(repository("tests/sources/servers.py"))
-            .arg(folder.path())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Self { folder, child, port: port.trim().to_owned() }
+        Self(FixtureServer::start("tests/sources/servers.py"))
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://localhost:{}/{path}", self.port)
+        format!("http://localhost:{}/{path}", self.0.port)
     }
 
     fn file(&self, path: &str, content: impl AsRef<[u8]>) {
-        write(&self.folder.path().join(path), content);
+        write(&self.0.folder.path().join(path), content);
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
+        fs::read_to_string(self.0.folder.path().join("log")).unwrap_or_default()
     }
 
     /// A repository whose next commits are made in the folder that is returned.
     fn repository(&self) -> PathBuf {
-        let work = self.folder.path().join("work");
+        let work = self.0.folder.path().join("work");
         fs::create_dir_all(&work).unwrap();
         git(&work, &["init", "--quiet", "--initial-branch=main"]);
         git(&work, &["config", "user.name", "tests"]);
@@ -73,7 +51,7 @@ impl Servers {
 
     /// Puts the last commit where it is served.
     fn serve(&self, work: &Path, can_filter: bool) -> String {
-        let bare = self.folder.path().join("git/skills.git");
+        let bare = self.0.folder.path().join("git/skills.git");
         fs::remove_dir_all(&bare).ok();
         fs::create_dir_all(bare.parent().unwrap()).unwrap();
         git(work, &["clone", "--quiet", "--bare", ".", bare.to_str().unwrap()]);
@@ -737,7 +715,7 @@ fn digests_first_then_artifacts_of_a_registry_are_unpacked() {
     let digest = manifest["digest"].as_str().unwrap();
     servers.file("oci/tag-acme_skills-1.0", digest);
     let user = User::new();
-    let at = format!("oci://http:localhost:{}/acme/skills", servers.port);
+    let at = format!("oci://http:localhost:{}/acme/skills", servers.0.port);
     for reference in [":1.0".to_owned(), format!("@{digest}")] {
         let source = format!("{at}{reference}");
         let added = user.add(&source, &["--all", "--yes", "--json"]).with(0).json();

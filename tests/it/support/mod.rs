@@ -3,6 +3,7 @@
 pub(crate) mod cache;
 mod client;
 mod command;
+mod fixture_server;
 mod matching;
 mod processes;
 mod raw;
@@ -14,6 +15,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use client::{Answer, Client, failed, output};
 pub(crate) use command::{Command, Ended};
+pub(crate) use fixture_server::FixtureServer;
 pub(crate) use matching::{contained, matches};
 pub(crate) use processes::Watched;
 pub(crate) use raw::{ClientConnectionFacts as Facts, Connection, Reply};
