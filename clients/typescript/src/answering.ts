@@ -16,7 +16,7 @@ import { printJson, segment } from "./wire.js";
 
 /** The longest time that a call which ends early takes to end its run. */
 const LONGEST_GOODBYE_MS = 5_000;
-/** How often a run is told to end: answers under way keep it from hearing so. */
+/** How often the client tells a run to end: the server refuses that while answers are being processed. */
 const GOODBYES = 5;
 const PAUSE_MS = 200;
 
@@ -64,7 +64,7 @@ export async function taken<T>(
     } catch (error) {
       const isOne = error instanceof CallError || (error instanceof ConnectionFailed && !isLate(error));
       const rest = isOne ? withoutRefused(given, error) : undefined;
-      // They were taken before the connection broke, or there is no server.
+      // The server took the answers before the connection broke, or it is gone.
       if (rest === undefined) throw broke ?? error;
       if (error instanceof ConnectionFailed) broke = error;
       given = rest;

@@ -213,7 +213,7 @@ function said(error: unknown): string {
   return cut(error instanceof Refusal || name === "" ? message : message === "" ? name : `${name}: ${message}`);
 }
 
-/** A text that is no longer than an error may be, without halves of characters, which cannot be sent. */
+/** The text of an error, cut to the length that the server takes. Lone surrogates, which JSON cannot carry, are replaced. */
 function cut(text: string): string {
   return text.slice(0, LONGEST_ERROR).replaceAll(/\p{Surrogate}/gu, "\ufffd");
 }

@@ -20,7 +20,7 @@ from wardian.results import RunResult, bound
 Answered = TypeVar("Answered")
 
 GOODBYES = 5
-"""Most times that a run is told to end: answers under way keep it from hearing so."""
+"""How often the client tells a run to end: the server refuses that while answers are being processed."""
 PAUSE = 0.2
 """Seconds between them."""
 
@@ -64,7 +64,7 @@ async def taken(
             if rest is None:
                 if broke is None:
                     raise
-                # They were taken before the connection broke, or there is no server.
+                # The server took the answers before the connection broke, or it is gone.
                 raise broke from broke.__cause__
             if isinstance(error, ConnectionFailed):
                 broke = error

@@ -1,5 +1,6 @@
 // What a cell asks of its caller: a form with a field for each request.
 
+import { may } from "./api.js";
 import { add, button, field, fill, h, problem } from "./dom.js";
 import { json } from "./preview.js";
 
@@ -43,7 +44,8 @@ function approvalField({ id, name, arguments: given }, isOne) {
     for (const one of choices) one.setAttribute("aria-pressed", String(one === event.currentTarget));
     if (isOne) event.currentTarget.form.requestSubmit();
   }, { "aria-pressed": "false", "aria-label": `${text} ${shown}` });
-  const choices = [choice("Approve", true), choice("Refuse", false)];
+  // The server refuses the approval of a key without the scope.
+  const choices = [...(may("approve") ? [choice("Approve", true)] : []), choice("Refuse", false)];
   const node = h("div", { role: "group", "aria-label": `Approval of ${shown}` }, h("p", {}, "The program wants to call ", h("code", {}, shown), ":"),
     json(JSON.stringify(given ?? {})), h("div", { class: "actions" }, choices));
   const read = () => {

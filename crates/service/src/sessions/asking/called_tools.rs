@@ -300,8 +300,8 @@ impl KnownTools {
     ///
     /// # Errors
     ///
-    /// A tool that was not declared, or arguments that are no object. Only a program that makes host calls by itself
-    /// asks so.
+    /// The tool was not declared, or the arguments are not an object. Only a program that makes host calls by itself
+    /// does that.
     pub(crate) fn fault_of(&self, call: &ToolRequest) -> Result<Option<String>, String> {
         let name = &call.name;
         let Some(schemas) = self.0.get(name) else {
@@ -314,7 +314,7 @@ impl KnownTools {
             Ok(RootKind::Object) => {}
             Ok(_) => {
                 return Err(format!(
-                    "the program called the tool `{name}` with arguments that are no object"
+                    "the program called the tool `{name}` with arguments that are not an object"
                 ));
             }
             Err(fault) => {

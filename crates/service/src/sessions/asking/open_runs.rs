@@ -69,8 +69,8 @@ impl OpenRuns {
     /// # Errors
     ///
     /// The tenant has no such run in progress that takes answers. Or an answer is none to a request that was
-    /// told, is both output and error, is no line of text, differs from the one that was given before, or approves
-    /// what its caller may not approve.
+    /// told, is both output and error, is not a line of text where one is asked for, differs from the one that was
+    /// given before, or approves a call that its caller may not approve.
     pub(crate) fn answer(
         &self,
         tenant: &TenantId,

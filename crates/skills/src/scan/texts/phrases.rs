@@ -119,8 +119,7 @@ fn is_of_others(words: &[PlainWord], at: usize, end: usize) -> bool {
                 .any(|word| matches!(word, "your" | "system" | "previous" | "memory" | "context")))
 }
 
-/// True for `silently disappear from the record`: the adverb belongs to a fault that is told, and no order
-/// follows it.
+/// True for text such as `silently disappear from the record`, which describes a fault and gives no order.
 fn is_about_a_fault(inside: &[PlainWord]) -> bool {
     let mut texts = inside.iter().map(|word| word.text.as_str());
     let is_adverb = texts.next().is_some_and(|word| word.ends_with("ly"));
