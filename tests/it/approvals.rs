@@ -55,7 +55,7 @@ fn clients_of_the_protocol_ask_their_users() {
     assert_eq!(served.calls(), ["erase"]);
     for (response, reason) in [
         (json!({"action": "accept", "content": {"approve": false}}), ""),
-        (json!({"action": "decline"}), ": the user has not answered"),
+        (json!({"action": "decline"}), ": the user has declined"),
         (json!({"action": "cancel", "content": {"approve": true}}), ": the user has not answered"),
         (json!({"action": "accept", "content": {}}), ": the user has not answered"),
     ] {

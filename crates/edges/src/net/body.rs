@@ -24,6 +24,11 @@ pub(crate) const CALL_FACTOR: usize = 3;
 /// made too many calls. Smaller ones cost less than a new connection, and their calls have an id.
 const READ_ANYWAY: u64 = 16 << 10;
 
+/// How much of a body that is too large is taken and dropped, as a multiple of the largest body. Clients that
+/// send all of it before they read learn why it was refused; a connection that is closed meanwhile tells them
+/// nothing.
+const DROPPED_FACTOR: usize = 4;
+
 /// True for a body that is read even if its calls are refused.
 pub fn is_small(body: &Body) -> bool {
     body.size_hint().exact().is_some_and(|size| size <= READ_ANYWAY)
@@ -85,9 +90,10 @@ impl Bodies {
 
     /// Reads a body. Its announced size is checked before anything is read, but the body is charged
     /// as it arrives. So a client that announces much and sends nothing blocks no other client.
-    pub(crate) async fn read(&self, body: Body) -> Result<ReadBody, BodyFault> {
+    pub(crate) async fn read(&self, mut body: Body) -> Result<ReadBody, BodyFault> {
         let announced = body.size_hint();
         if announced.lower() > u64::try_from(self.largest).unwrap_or(u64::MAX) {
+            self.drop_rest(body).await;
             return Err(BodyFault::TooLarge);
         }
         let mut charge = Charge::none(&self.budget);
@@ -95,15 +101,39 @@ impl Bodies {
         // A body that has no room now is refused before it is sent.
         charge.grow_to(announced.unwrap_or(0).saturating_mul(READ_FACTOR))?;
         charge.shrink_to(0);
-        let reading = self.read_all(body, announced, &mut charge);
-        let bytes =
-            tokio::time::timeout(self.timeout, reading).await.unwrap_or(Err(BodyFault::TooSlow))?;
-        Ok(ReadBody { bytes, charge })
+        let reading = self.read_all(&mut body, announced, &mut charge);
+        let read = tokio::time::timeout(self.timeout, reading).await;
+        let read = read.unwrap_or(Err(BodyFault::TooSlow));
+        if read == Err(BodyFault::TooLarge) {
+            drop(charge);
+            self.drop_rest(body).await;
+            return Err(BodyFault::TooLarge);
+        }
+        Ok(ReadBody { bytes: read?, charge })
+    }
+
+    /// Takes what is left of a body that is too large, if that is not much, and drops it.
+    async fn drop_rest(&self, mut body: Body) {
+        let most = self.largest.saturating_mul(DROPPED_FACTOR);
+        if body.size_hint().lower() > u64::try_from(most).unwrap_or(u64::MAX) {
+            return;
+        }
+        let dropping = async {
+            let mut dropped = 0_usize;
+            while let Some(Ok(frame)) = body.frame().await {
+                dropped = dropped.saturating_add(frame.data_ref().map_or(0, Bytes::len));
+                if dropped > most {
+                    break;
+                }
+            }
+        };
+        // A client that sends no more within the time is given up.
+        drop(tokio::time::timeout(self.timeout, dropping).await);
     }
 
     async fn read_all(
         &self,
-        mut body: Body,
+        body: &mut Body,
         announced: Option<usize>,
         charge: &mut Charge,
     ) -> Result<Bytes, BodyFault> {

@@ -217,8 +217,10 @@ impl Shared {
         if line.trim_ascii().is_empty() {
             return false;
         }
-        // A line that is no message may be meant for people.
-        let Ok(message) = message::read(line) else { return false };
+        let message = match message::read(line) {
+            Ok(message) => message,
+            Err(fault) => return self.fail_broken(line, fault),
+        };
         match message {
             Message::Answer { id: Some(id), outcome } => {
                 let outcome = outcome.map(ToOwned::to_owned).map_err(Fault::from);
@@ -249,6 +251,14 @@ impl Shared {
             drop(answer.send(Err(Fault::TooLarge)));
         }
         is_awaited
+    }
+
+    /// Fails the request that a line answers which is no message: with `NaN` in it, for example. Other such lines
+    /// may be meant for people.
+    fn fail_broken(&self, line: &[u8], fault: Fault) -> bool {
+        let is_object = line.trim_ascii_start().starts_with(b"{");
+        let id = is_object.then(|| id_at_start(line)).flatten();
+        id.is_some_and(|id| self.answer(id, Err(fault)))
     }
 
     /// Answers a request. False if none of this id waits: a late answer, or an id that was made up.
@@ -340,6 +350,23 @@ mod tests {
         assert!(matches!(answered[0], Err(Fault::TooLarge)), "{:?}", answered[0]);
         assert_eq!(text(&answered[1]), Some("1"));
         assert!(!connection.is_closed());
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_no_json_fails_its_own_call() {
+        for broken in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":1,"result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#,
+            r#"{"jsonrpc":"2.0","id":1"#,
+        ] {
+            let lines = format!("id: 1\n{broken}\n{{\"id\":2,\"result\":1}}\n");
+            let (answered, connection, ..) = answers(&lines).await;
+            assert!(matches!(answered[0], Err(Fault::Broken(_))), "{broken}: {:?}", answered[0]);
+            assert_eq!(text(&answered[1]), Some("1"));
+            assert!(!connection.is_closed());
+        }
     }
 
     #[tokio::test]

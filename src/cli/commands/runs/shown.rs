@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::cli::terminal::output::shown;
 use crate::cli::terminal::readable::{age, first_digits, readable};
-use wardian_stores::records::{RecordedContent, RecordedSkill, RunRecord, RunSummary};
+use wardian_stores::records::{
+    RecordedContent, RecordedSkill, RecordedToolCall, RunRecord, RunSummary,
+};
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -101,6 +103,9 @@ pub(super) fn lines(record: &RunRecord, started: Duration) -> Vec<String> {
             add("host", format!("{}: {counts}, {bytes}", host.host));
         }
     }
+    for call in &record.tool_calls {
+        add("tool", tool_call(call));
+    }
     let image = record.image.as_ref();
     let image =
         image.map(|image| format!(", image {} {}", image.name, first_digits(&image.digest)));
@@ -121,6 +126,14 @@ fn skill(skill: &RecordedSkill) -> String {
     let signer = skill.signer.as_ref().map(|signer| format!(", signed by {signer}"));
     let digest = first_digits(&skill.digest);
     format!("{}@{} {digest}{}", skill.name, skill.version, signer.unwrap_or_default())
+}
+
+fn tool_call(call: &RecordedToolCall) -> String {
+    let approver = call.approved_by.as_ref().map(|name| format!(", approved by {name}"));
+    let run = call.run_id.as_ref().map(|run| format!(", run {run}"));
+    let arguments = first_digits(&call.arguments);
+    let (approver, run) = (approver.unwrap_or_default(), run.unwrap_or_default());
+    format!("{} {}, arguments {arguments}{approver}{run}", call.tool, call.end.name())
 }
 
 fn arguments(record: &RunRecord) -> String {
@@ -176,6 +189,26 @@ fn log(record: &RunRecord) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wardian_stores::records::ToolCallEnd;
+    use wardian_vocabulary::ids::Digest;
+
+    #[test]
+    fn calls_of_tools_say_who_approved_them_and_what_they_executed() {
+        let digest = Digest::of(b"x");
+        let mut call = RecordedToolCall {
+            id: "c1-r1".to_owned(),
+            tool: "py.double".to_owned(),
+            arguments: digest,
+            result: digest,
+            end: ToolCallEnd::Answered,
+            approved_by: None,
+            run_id: None,
+        };
+        let digits = first_digits(&digest);
+        assert_eq!(tool_call(&call), format!("py.double answered, arguments {digits}"));
+        call.approved_by = Some("ada".to_owned());
+        assert!(tool_call(&call).ends_with(", approved by ada"));
+    }
 
     #[test]
     fn durations_are_short() {

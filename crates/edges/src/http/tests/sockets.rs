@@ -10,6 +10,8 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use wardian_vocabulary::units::ByteCount;
+
 use crate::http::tests::support::{Fake, config};
 use crate::http::{HttpConfig, Readiness, Server, Stage};
 
@@ -182,6 +184,30 @@ async fn a_body_that_is_announced_too_large_is_refused_before_it_is_sent() {
                 Content-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     assert!(read_to_end(&mut stream).await.starts_with("HTTP/1.1 413 "));
+}
+
+#[tokio::test]
+async fn a_client_that_sends_all_of_a_body_that_is_too_large_learns_why_it_is_refused() {
+    let largest = 1 << 20;
+    let config = HttpConfig { max_body: ByteCount::mebibytes(1), ..config() };
+    let running = Running::start(config).await;
+    for framing in ["Content-Length: 3145728", "Transfer-Encoding: chunked"] {
+        let mut stream = running.connect().await;
+        let head = format!(
+            "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{framing}\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let body = match framing.starts_with("Content") {
+            true => " ".repeat(3 * largest),
+            false => format!("300000\r\n{}\r\n0\r\n\r\n", " ".repeat(3 * largest)),
+        };
+        stream.write_all(body.as_bytes()).await.unwrap();
+        let answer = read_to_end(&mut stream).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 413 ") && answer.contains("at most 1 MiB"),
+            "{answer}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -114,7 +114,8 @@ pub(crate) fn answered(call: MethodCall, session: String, responses: InputRespon
 
 /// What a user has answered.
 fn answer_of((id, response): (String, Value)) -> AnswerParam {
-    let is_accepted = response.get("action").and_then(Value::as_str) == Some("accept");
+    let action = response.get("action").and_then(Value::as_str);
+    let is_accepted = action == Some("accept");
     let content = response.get("content").filter(|_| is_accepted);
     let given = content.and_then(|content| content.get(LINE).or_else(|| content.get(APPROVE)));
     // Nothing else can be an answer: an object would change the arguments of a call.
@@ -122,7 +123,10 @@ fn answer_of((id, response): (String, Value)) -> AnswerParam {
     match given.and_then(|given| to_raw_value(given).ok()) {
         Some(output) => AnswerParam { id, output: Some(output), error: None },
         None => {
-            AnswerParam { id, output: None, error: Some("the user has not answered".to_owned()) }
+            let declined = action == Some("decline");
+            let error =
+                if declined { "the user has declined" } else { "the user has not answered" };
+            AnswerParam { id, output: None, error: Some(error.to_owned()) }
         }
     }
 }

@@ -50,7 +50,7 @@ pub enum StrictError {
         path: String,
     },
     /// An object has too many members.
-    #[error("`{path}` is one member too many: an object may have at most at most {MAX_MEMBERS}")]
+    #[error("`{path}` is one member too many: an object may have at most {MAX_MEMBERS}")]
     TooManyMembers {
         /// The path of the first member beyond the limit.
         path: String,
