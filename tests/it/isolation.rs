@@ -123,11 +123,13 @@ fn random_numbers_differ_from_run_to_run() {
     let server = one_worker();
     let client = server.client();
     let code = "
-import os, random, secrets, tempfile, uuid
+import os, random, secrets, sqlite3, tempfile, uuid
 import numpy as np
 
 def main(args):
+    [drawn] = sqlite3.connect(':memory:').execute('select random(), hex(randomblob(8))')
     return {
+        'sqlite': drawn[0], 'sqlite blob': drawn[1],
         'random': random.random(), 'normal': random.gauss(), 'bits': random.getrandbits(64),
         'numpy': float(np.random.rand()), 'generator': float(np.random.default_rng().random()),
         'urandom': os.urandom(8).hex(), 'secrets': secrets.token_hex(8), 'uuid': str(uuid.uuid4()),

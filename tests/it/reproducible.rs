@@ -205,7 +205,8 @@ fn faults_for_the_corpus_fit_the_source() {
 #[test]
 fn the_seed_decides_chance_and_the_epoch_the_time_and_nothing_else_does() {
     let client = TestServer::shared().client();
-    let code = "import os, random, time\n[random.random(), os.urandom(4).hex(), int(time.time())]";
+    let code = "import os, random, sqlite3, time\n[random.random(), os.urandom(4).hex(), int(time.time()), \
+                sqlite3.connect(':memory:').execute('select random()').fetchone()[0]]";
     let seen = |inputs: Value| output(&reproducible(&client, code, inputs))["result"].clone();
     let default = seen(json!(true));
     assert_eq!(default[2], 1_767_225_600);
@@ -215,6 +216,7 @@ fn the_seed_decides_chance_and_the_epoch_the_time_and_nothing_else_does() {
     assert_eq!((&late[0], &late[2]), (&default[0], &json!(9_000_000_000_u64)));
     let other = seen(json!({"seed": 9_007_199_254_740_991_u64}));
     assert!(other[0] != default[0] && other[1] != default[1] && other[2] == default[2]);
+    assert_ne!(other[3], default[3], "SQLite's numbers follow from the seed");
     // Fuel can be limited, and the limit is no input of the run.
     let limited = json!({"reproducible": true, "limits": {"fuel": 4_000_000_000_u64}});
     assert_eq!(output(&client.run_with(code, limited))["result"], default);

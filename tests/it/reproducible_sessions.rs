@@ -125,7 +125,8 @@ fn forks_go_on_with_the_same_stream_or_with_a_seed_of_their_own() {
     let server = TestServer::start(&[]);
     let client = server.client();
     let id = begin(&client, json!(true));
-    let draw = "import random, os\nrandom.random(), os.urandom(4).hex()";
+    let draw = "import random, os, sqlite3\nrandom.random(), os.urandom(4).hex(), \
+                sqlite3.connect(':memory:').execute('select random()').fetchone()";
     cell(&client, &id, draw);
     let fork = |body: Value| {
         let made = client.post_json(&format!("/v1/sessions/{id}/fork"), &body);

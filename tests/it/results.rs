@@ -394,6 +394,28 @@ fn a_program_that_never_stops_printing_is_no_error() {
 }
 
 #[test]
+fn output_beyond_the_limit_of_logs_says_what_is_lost_and_keeps_its_end() {
+    let client = client();
+    let result = client.run("for n in range(400_000): print(n)\nprint('THE END')");
+    let preview = result["logs_preview"].as_str().unwrap();
+    assert!(preview.len() <= 2048 && preview.starts_with("0\n1\n"), "{preview}");
+    assert!(preview.ends_with("\n399999\nTHE END\n"), "{preview}");
+    let id = result["run_id"].as_str().unwrap();
+    let record = client.get(&format!("/v1/runs/{id}?wait_ms=9000")).json();
+    let log = client.get(&format!("/v1/runs/{id}/log"));
+    let log = String::from_utf8(log.body).unwrap();
+    let lost = record["log"]["dropped_bytes"].as_u64().unwrap();
+    assert!(
+        lost > 1_000_000 && record["log"]["cut_bytes"].as_u64().unwrap() < 20_000,
+        "{record:#}"
+    );
+    let line = format!(
+        "\n[{lost} bytes of both streams together are beyond the limit of logs, and lost]\n"
+    );
+    assert!(log.contains(&line) && log.ends_with("\n399999\nTHE END\n"), "{line}");
+}
+
+#[test]
 fn blobs_are_listed_in_the_order_of_writing_and_once() {
     let client = client();
     let code = "

@@ -61,6 +61,15 @@ pub struct HeapPlace {
     pub state: u32,
 }
 
+/// Where SQLite notes the state of its random numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SqlitePlace {
+    /// The address of the first word of the state. While it is 0, the next random number begins a new state with
+    /// random bytes of the host.
+    pub random_state: u32,
+}
+
 impl ModuleAbi {
     /// Compares the interface that is wanted (`self`) with the one that was found.
     ///

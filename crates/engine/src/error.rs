@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::code::heap_place::HeapError;
 use crate::code::signal_places::SignalError;
 use crate::code::split_data::SplitError;
+use crate::code::sqlite_place::SqliteError;
 use crate::native::MergeError;
 use crate::patches::PatchError;
 use wardian_vocabulary::ids::Digest;
@@ -89,6 +90,9 @@ pub enum EngineError {
     /// The pinned place of the heap's state is not that of the module.
     #[error("the engine's module notes its free memory elsewhere")]
     Heap(#[from] HeapError),
+    /// The pinned place of SQLite's random state is not that of the module.
+    #[error("the engine's module notes SQLite's random numbers elsewhere")]
+    Sqlite(#[from] SqliteError),
     /// The tables of patches do not fit the module.
     #[error("the engine's module cannot be patched")]
     Patch(#[from] PatchError),

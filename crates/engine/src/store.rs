@@ -19,13 +19,13 @@ use crate::code::counted::functions_of;
 use crate::code::instrumentation::{Instrumentation, Variant};
 use crate::code::polls::Interruption;
 use crate::code::split_data::{TRANSFORM_VERSION, split_data};
-use crate::code::{heap_place, signal_places};
+use crate::code::{heap_place, signal_places, sqlite_place};
 use crate::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::source::fetch::{self, EngineOrigin};
 use crate::source::native_wheels;
 use crate::source::pin::{CStack, EnginePin, HashSecretPlace};
 use crate::source::pinned_file::PinnedFile;
-use crate::{EngineError, HeapPlace, PathFault, SignalPlaces, library};
+use crate::{EngineError, HeapPlace, PathFault, SignalPlaces, SqlitePlace, library};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
 
@@ -68,6 +68,8 @@ pub struct EngineArtifacts {
     pub signals: SignalPlaces,
     /// Where its C library notes its free memory.
     pub heap: HeapPlace,
+    /// Where SQLite notes the state of its random numbers.
+    pub sqlite: SqlitePlace,
 }
 
 /// Numbers of the module that its memory is built around.
@@ -247,6 +249,7 @@ impl EngineStore {
             c_stack,
             signals: self.pin.signals,
             heap: self.pin.heap,
+            sqlite: self.pin.sqlite,
         };
         Ok(Some(found))
     }
@@ -326,6 +329,7 @@ impl EngineStore {
         // Both variants are made from this code, and their checks leave its addresses as they are.
         signal_places::ensure_same(&merged, self.pin.signals)?;
         heap_place::ensure_same(&merged, self.pin.heap)?;
+        sqlite_place::ensure_same(&merged, self.pin.sqlite)?;
         let split = split_data(&merged, &self.pin.abi, &self.pin.added_exports())?;
         let made_from = BTreeMap::from([
             ("module".to_owned(), module.digest().to_string()),

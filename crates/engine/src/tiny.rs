@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
+use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces, SqlitePlace};
 use crate::native::{MergeError, MergedModule, NativeSet, PinnedModule};
 use crate::patches::Patches;
 use crate::progress::{Progress, Step, StepEnd, StepReport};
@@ -44,6 +44,9 @@ const MODULE: &str = r#"(module
         (drop (i32.load offset=2084 (i32.const 0)))
         (drop (i32.load offset=2352 (i32.const 0)))
         (drop (i32.load offset=2496 (i32.const 0))))
+    (func $sqlite3_randomness
+        (i32.store offset=4096 (i32.const 0) (i32.const 0))
+        (drop (i32.load offset=4096 (i32.const 0))))
     (func $PyErr_SetInterruptEx (param i32) (result i32)
         (i32.store offset=128 (i32.shl (local.get 0) (i32.const 3)) (i32.const 1))
         (i32.store (i32.const 648) (i32.const 1))
@@ -76,6 +79,9 @@ const SIGNALS: SignalPlaces = SignalPlaces {
 
 /// Where `dlmalloc` reads above.
 const HEAP: HeapPlace = HeapPlace { state: 2048 };
+
+/// What `sqlite3_randomness` resets above.
+const SQLITE: SqlitePlace = SqlitePlace { random_state: 4096 };
 
 /// A pin, the wheel that it names, and a folder for the cache. Dropping it removes all files.
 #[derive(Debug)]
@@ -187,6 +193,7 @@ impl TinyEngine {
             c_stack: CStack { base: 1024, size_bytes: 1024 },
             signals: SIGNALS,
             heap: HEAP,
+            sqlite: SQLITE,
             hash_secret: HashSecretPlace {
                 address: 0,
                 size_bytes: ByteCount::bytes(24),

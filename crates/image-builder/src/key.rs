@@ -8,7 +8,7 @@ use wardian_engine::CStack;
 use wardian_vocabulary::ids::Digest;
 
 /// Part of every key. Raise it when images are made or read in another way.
-const FORMAT: u32 = 5;
+const FORMAT: u32 = 6;
 
 /// The parts of the engine that decide the content of an image. An image is memory of this code
 /// and holds modules of this library, so it fits no other code and no other library.

@@ -229,6 +229,7 @@ impl ImageStore {
                 .chain(locking::presets())
                 .collect(),
             c_stack: artifacts.c_stack,
+            sqlite: artifacts.sqlite,
             environment: ENVIRONMENT,
             sources: vec![source],
             limits: LIMITS,

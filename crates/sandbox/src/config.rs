@@ -2,7 +2,7 @@
 
 use crate::clock_and_random::ClockAndRandomMode;
 use crate::memory::Verify;
-use wardian_engine::{CStack, HeapPlace};
+use wardian_engine::{CStack, HeapPlace, SqlitePlace};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::units::ByteCount;
 
@@ -25,6 +25,9 @@ pub struct SandboxConfig {
     /// Where the engine's C library notes its free memory. With it checkpoints leave out what programs have
     /// left there. Of no other use.
     pub heap: Option<HeapPlace>,
+    /// Where SQLite notes the state of its random numbers. With it a guest that is to draw other random numbers
+    /// draws others from SQLite, too.
+    pub sqlite: Option<SqlitePlace>,
 }
 
 impl Default for SandboxConfig {
@@ -38,6 +41,7 @@ impl Default for SandboxConfig {
             clock: Clock::System,
             c_stack: None,
             heap: None,
+            sqlite: None,
         }
     }
 }

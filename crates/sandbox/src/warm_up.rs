@@ -19,7 +19,7 @@ use crate::run::guest::calls;
 use crate::run::guest::open::process_for;
 use crate::run::guest::state::{Guest, TurnState};
 use crate::vfs::ImageDescriptors;
-use wardian_engine::CStack;
+use wardian_engine::{CStack, SqlitePlace};
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
@@ -40,6 +40,8 @@ pub struct WarmUp<'a> {
     pub presets: Vec<Preset>,
     /// The place of the interpreter's C stack.
     pub c_stack: CStack,
+    /// Where SQLite notes the state of its random numbers. The image has none, so each run begins its own.
+    pub sqlite: SqlitePlace,
     /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
     pub environment: &'a [(&'a str, &'a str)],
     /// Python to execute, one after another.
@@ -119,6 +121,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
         library,
         presets,
         c_stack,
+        sqlite,
         environment,
         sources,
         limits,
@@ -163,6 +166,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     for export in ["reset_preopens", "clear_unused_stack"] {
         call(&mut store, &made.instance, export)?;
     }
+    calls::preset(&mut store, sqlite.random_state, &[0; 4]).map_err(SandboxError::Engine)?;
     let carried = store.data_mut().lasting.process.files.image_descriptors();
     let descriptors = carried.map_err(|open| SandboxError::WarmUp { reason: open.to_string() })?;
     Ok(Warmed { store, descriptors })

@@ -10,7 +10,7 @@ use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
-use wardian_engine::{CStack, HeapPlace, SignalPlaces};
+use wardian_engine::{CStack, HeapPlace, SignalPlaces, SqlitePlace};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::session::files::FilesOrder;
@@ -39,6 +39,8 @@ pub struct WorkerSetup {
     pub signals: SignalPlaces,
     /// Where the engine's C library notes its free memory, which checkpoints leave out.
     pub heap: HeapPlace,
+    /// Where SQLite notes the state of its random numbers.
+    pub sqlite: SqlitePlace,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.
@@ -86,10 +88,15 @@ impl PythonRunner {
         let data = mpl_data(&archive)?;
         let library = Library::new(archive, data)?;
         let verify = if setup.is_paranoid { Verify::Always } else { Verify::Never };
-        let (keep, keep_idle) = (setup.keep, setup.keep_idle);
-        let (c_stack, heap) = (Some(setup.c_stack), Some(setup.heap));
-        let config =
-            SandboxConfig { keep, keep_idle, verify, c_stack, heap, ..SandboxConfig::default() };
+        let config = SandboxConfig {
+            keep: setup.keep,
+            keep_idle: setup.keep_idle,
+            verify,
+            c_stack: Some(setup.c_stack),
+            heap: Some(setup.heap),
+            sqlite: Some(setup.sqlite),
+            ..SandboxConfig::default()
+        };
         let mut sandbox = Sandbox::new(library, config);
         for code in &setup.code {
             sandbox.add_code(CodeSpec {

@@ -98,6 +98,7 @@ impl EngineFiles {
             c_stack: self.timed.c_stack,
             signals: self.timed.signals,
             heap: self.timed.heap,
+            sqlite: self.timed.sqlite,
             keep: KEEP,
             keep_idle: KEEP_IDLE,
             is_paranoid: config.workers.paranoid,

@@ -17,6 +17,7 @@ import asyncio
 import builtins
 import contextvars
 import linecache
+import re
 import sys
 import time
 from collections.abc import Callable, Coroutine
@@ -48,6 +49,10 @@ from runtime import tools as runtime_tools
 SOURCES_MAX = 4 << 20
 """Most characters of the sources of cells that are kept for tracebacks and `In`. Old ones go first."""
 
+_RUNS_A_LOOP = re.compile(r"asyncio\.run\b|run_until_complete\(|Runner\(").search
+"""Finds cells that run an event loop of their own. No `await` can be around it, so an `input` of such a cell is
+asked in the middle of the call."""
+
 PASSES_MAX = 64
 """Most steps of the event loop at the end of a cell, for tasks that need not wait."""
 
@@ -78,8 +83,14 @@ class Session:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[Any] | None = None  # the cell, if it waits for its caller
         self._timing: magics.Timing | None = None  # of that cell
+        self._is_stopped = False  # the loop, because nothing in it could go on
         self.has_displays = True
+        self._provide()
+
+    def _provide(self) -> None:
+        """Gives the program the names that a notebook has."""
         self.namespace.update(
+            __name__="__main__",
             __builtins__=builtins,
             ainput=runtime_tools.input,
             display=display.display,
@@ -103,6 +114,8 @@ class Session:
         if self.streams is not None:
             sys.stdout, sys.stderr = self.streams
         event_loop.provide_loop(self.loop)
+        if "__builtins__" not in self.namespace:  # the program has cleared its names
+            self._provide()
         if job["args"] or "args" not in self.namespace:
             self.namespace["args"] = job["args"]
         declared = job["cell"].get("tools")
@@ -149,7 +162,7 @@ class Session:
             BaseException: The exception that the cell raised.
         """
         tree, source, is_timed = self._parsed(source, name)
-        if "input" in source or "getpass" in source:
+        if ("input" in source or "getpass" in source) and not _RUNS_A_LOOP(source):
             tree = asking.with_awaited_input(tree)
         code, last = self._compiled(tree, source, name)
         is_awaited = any(
@@ -167,6 +180,7 @@ class Session:
 
     def _parsed(self, source: str, name: str) -> tuple[ast.Module, str, bool]:
         """The syntax tree, the source without magics, and whether the cell begins with `%%time`."""
+        source = _without_indent(source)
         flags = ast.PyCF_ONLY_AST | script.AWAIT | self.features
         try:
             return _compile(source, name, "exec", flags, True), source, False
@@ -211,8 +225,12 @@ class Session:
         if task is None:
             raise RuntimeError("no cell waits for its caller")
         try:
-            if not loop.run_until_idle(task, self._rest) and asking.is_asked(loop):
-                return WAITS
+            self._is_stopped = True
+            while self._is_stopped and not task.done():
+                self._is_stopped = False
+                if not loop.run_until_idle(task, self._rest) and asking.is_asked(loop):
+                    return WAITS
+                # If the loop was stopped all the same, a timer has given up what was asked.
             self._end()
             if not task.done():
                 raise RuntimeError("Event loop stopped before Future completed.")
@@ -267,6 +285,7 @@ class Session:
             if rest > 0:
                 return rest
         if not asking.is_answered_soon(loop, self._task):
+            self._is_stopped = True
             loop.stop()
         return 0.0
 
@@ -328,6 +347,15 @@ def _show_lines(number: int, source: str) -> None:
     lines = [f"{line}\n" for line in source.split("\n")]
     name = _file_name(number)
     _lines_of[name] = (len(source), None, lines, name)
+
+
+def _without_indent(source: str) -> str:
+    """The source without the indent of its first line, as far as its lines have that, as IPython takes it."""
+    begun = source.lstrip()
+    first = source[: len(source) - len(begun)].rpartition("\n")[2]
+    if not first or not begun:
+        return source
+    return "\n".join(line.removeprefix(first) for line in source.split("\n"))
 
 
 def _is_suppressed(statement: ast.Expr, source: str) -> bool:
@@ -393,12 +421,19 @@ def _begun(job: dict[str, Any]) -> Session:
     runner.prepare(job)
     sys.argv = [""]
     session = new_program() if job["cell"].get("program") else Session()
+    if isinstance(quitter := type(getattr(builtins, "exit", None)), type) and quitter.__name__ == "Quitter":
+        quitter.__call__ = _quit  # type: ignore[method-assign]
     asking.install(lambda: session.loop)
     if session.has_displays:
         event_loop.lend_loop(lambda: session.loop)
         display.install()
         notebook.install()
     return session
+
+
+def _quit(_self: object, code: object = None) -> None:
+    """`exit` and `quit`: they end the cell, and leave standard input open for the next one."""
+    raise SystemExit(code)
 
 
 def _no_programs() -> Session:

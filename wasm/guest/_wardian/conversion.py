@@ -312,9 +312,8 @@ class _ShowingConverter(Converter):
             text = str.__str__(repr(value))
         except MemoryError:
             raise
-        except Exception:
-            self.notes.add(place, name, "null")
-            return None
+        except Exception as error:
+            text = f"<{name} whose repr failed: {_words(error)}>"
         self.notes.add(place, name, "text (repr)")
         return text
 
@@ -339,12 +338,16 @@ def _guarded(branch: Branch) -> Branch:
 
 
 def _failed(value: object, place: Place, error: Exception) -> Unfit:
+    return Unfit(f"{place} is {result.described(value)} that cannot be converted ({_words(error)})")
+
+
+def _words(error: Exception) -> str:
+    """What an exception says of itself."""
     name = _class_name(type(error))
     try:
-        words = f"{name}: {str(error)[:200]}"
+        return f"{name}: {str(error)[:200]}"
     except Exception:
-        words = name
-    return Unfit(f"{place} is {result.described(value)} that cannot be converted ({words})")
+        return name
 
 
 def _whole(value: int, place: Place) -> int:

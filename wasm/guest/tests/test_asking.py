@@ -168,6 +168,39 @@ class Tools(Sandbox):
         self.waits("import asyncio\nawait asyncio.wait_for(tools.f(), 0.05)", tools=["f"])
         self.assertEqual(self.answers({"output": 7}), ("returned", 7))
 
+    def test_a_timer_that_gives_up_what_is_asked_lets_the_program_go_on(self):
+        for source in (
+            "try:\n    await asyncio.wait_for(tools.f(), 0)\nexcept TimeoutError:\n    e = 'late'\ne",
+            "try:\n    async with asyncio.timeout(-1):\n        await tools.f()\n"
+            "except TimeoutError:\n    e = 'late'\ne",
+            "loop = asyncio.get_running_loop()\ntask = asyncio.ensure_future(tools.f())\n"
+            "_ = loop.call_soon(loop.call_soon, loop.call_soon, task.cancel)\n"
+            "try:\n    await task\nexcept asyncio.CancelledError:\n    e = 'late'\ne",
+        ):
+            with self.subTest(source):
+                self.gives("import asyncio")
+                order = {"number": 9, "reseed": False, "tools": [{"name": "f"}]}
+                self.assertEqual(self.run_code(source, cell=order), ("returned", "late"))
+
+    def test_a_timer_that_is_due_when_the_loop_is_stopped_gives_up_what_is_asked(self):
+        order = {"number": 1, "reseed": False, "tools": [{"name": "f"}]}
+        is_asked, late = asking.is_asked, []
+
+        def asked_once(loop):
+            if late or not is_asked(loop):
+                return is_asked(loop)
+            late.append(True)
+            loop.call_soon(cells._session.namespace["task"].cancel)
+            return True
+
+        source = (
+            "import asyncio\ntask = asyncio.ensure_future(tools.f())\n"
+            "try:\n    await task\nexcept asyncio.CancelledError:\n    e = 'given up'\ne"
+        )
+        with mock.patch.object(asking, "is_asked", asked_once):
+            self.assertEqual(self.run_code(source, cell=order), ("returned", "given up"))
+        self.cells = 1
+
     def test_a_call_that_is_given_up_is_not_asked_again(self):
         source = (
             "import asyncio\n"
@@ -274,6 +307,22 @@ class Lines(Sandbox):
             asked.append(self.requests[0]["input"]["prompt"])
         self.assertEqual(asked, ["Name? ", "Age 0? ", "Age 1? ", ""])
         self.assertEqual(self.answers({"output": "x"}), ("returned", "Ada 'x' 3"))
+
+    def test_a_cell_that_runs_a_loop_of_its_own_asks_in_the_middle_of_the_call(self):
+        self.held = [{"output": "Ada"}]
+        source = (
+            "import asyncio\nname = input('Name? ')\nasync def main(): return name * 2\n"
+            "asyncio.run(main())"
+        )
+        order = {"number": 1, "reseed": False}
+        self.assertEqual(self.run_code(source, cell=order), ("returned", "AdaAda"))
+        self.cells = 1
+
+    def test_a_program_that_clears_its_names_can_ask_all_the_same(self):
+        self.gives("globals().clear()")
+        self.waits("input('a? ')")
+        self.assertEqual(self.answers({"output": "x"}), ("returned", "x"))
+        self.assertEqual(self.gives("[callable(display), len(In) > 2, __name__]"), [True, True, "__main__"])
 
     def test_an_input_of_the_program_is_its_own(self):
         self.assertEqual(self.gives("def input(a, b=1): return a + b\ninput(2, b=3)"), 5)

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import weakref
+from unittest import mock
 
 from _wardian import cells, forks, notebook, packages, platform, runner, signals, sockets, threads
 from tests.support import Sandbox
@@ -112,6 +113,23 @@ class State(Sandbox):
         self.assertEqual(self.raises("sys.exit('no')")["message"], "no")
         self.assertEqual(self.raises("sys.exit(3)")["type"], "SystemExit")
         self.assertEqual(self.gives("x"), 7)
+
+    def test_an_exit_leaves_standard_input_open(self):
+        with mock.patch.object(sys, "stdin", io.StringIO("left")):
+            for source in ("exit()", "quit()", "exit(0)"):
+                self.assertEqual(self.gives(source), None)
+            self.assertEqual(sys.stdin.read(), "left")
+
+    def test_cells_that_are_indented_as_a_whole_run(self):
+        for source, value in [
+            ("  x = 2\n  if x:\n      x = 3\n  x", 3),
+            ("\n\n\tx = 1\n\tx", 1),
+            ("    'a'\n", "a"),
+            ("   \n", None),
+        ]:
+            with self.subTest(source):
+                self.assertEqual(self.gives(source), value)
+        self.assertEqual(self.raises("  x = 1\n y = 2")["type"], "IndentationError")
 
     def test_the_last_exception_is_kept_as_by_a_prompt(self):
         self.raises("def f():\n    local = 'kept'\n    1 / 0\nf()")

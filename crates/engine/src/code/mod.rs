@@ -9,3 +9,4 @@ pub(crate) mod nan;
 pub mod polls;
 pub(crate) mod signal_places;
 pub(crate) mod split_data;
+pub(crate) mod sqlite_place;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces};
+use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces, SqlitePlace};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
 use crate::native::NativeSet;
@@ -49,6 +49,8 @@ pub struct EnginePin {
     pub signals: SignalPlaces,
     /// Where the C library notes its free memory.
     pub heap: HeapPlace,
+    /// Where SQLite notes the state of its random numbers.
+    pub sqlite: SqlitePlace,
     /// The imports and exports of the module.
     pub abi: ModuleAbi,
 }
@@ -216,7 +218,9 @@ mod tests {
         for address in [handlers, handlers + 64 * handler_size, any_tripped, main_thread] {
             assert!(u64::from(address) < end && address % 4 == 0, "{address}");
         }
-        assert!(u64::from(pin.heap.state) < end && pin.heap.state.is_multiple_of(4));
+        for address in [pin.heap.state, pin.sqlite.random_state] {
+            assert!(u64::from(address) < end && address.is_multiple_of(4), "{address}");
+        }
     }
 
     #[test]

@@ -412,6 +412,25 @@ pub struct Logs {
 impl Logs {
     /// Most bytes of one end.
     pub const MAX_END: usize = 7 << 10;
+
+    /// Most bytes that a listener gets when the output is beyond the limit: the line that says so, and both ends.
+    pub const MAX_TOLD_END: usize = Self::MAX_END * 2 + 128;
+
+    /// Bytes that were written, and are neither kept nor among the ends.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let ends = self.ends.iter().map(|end| end.text.len()).sum::<usize>();
+        self.dropped.saturating_sub(u64::try_from(ends).unwrap_or(u64::MAX))
+    }
+
+    /// A line for the place between what was kept and the ends, which says how much is in neither.
+    #[must_use]
+    pub fn lost_line(&self) -> String {
+        let lost = self.lost();
+        format!(
+            "\n[{lost} bytes of both streams together are beyond the limit of logs, and lost]\n"
+        )
+    }
 }
 
 /// The resources that a run used.

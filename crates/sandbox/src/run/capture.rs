@@ -122,9 +122,13 @@ impl Telling {
         }
     }
 
-    /// Tells what was held back.
-    fn finish(&mut self) {
+    /// Tells what was held back, and of output beyond the limit how much is lost, and the ends.
+    fn finish(&mut self, logs: &Logs) {
         self.tell();
+        if logs.dropped > 0 {
+            (self.listener)(LogChunk { stream: Stream::Stderr, text: logs.lost_line() });
+            logs.ends.iter().for_each(|end| (self.listener)(end.clone()));
+        }
         if let Some(report) = self.untold.take() {
             self.tell_report(&report);
         }
@@ -260,9 +264,6 @@ impl Capture {
     /// output of another stream in between, is kept at the position of its last part.
     #[must_use]
     pub fn into_logs(mut self) -> Logs {
-        if let Some(telling) = &mut self.telling {
-            telling.finish();
-        }
         let mut chunks: Vec<LogChunk> = Vec::with_capacity(self.pieces.len());
         let mut begun = [Begun::default(); 3];
         let mut dropped = self.dropped;
@@ -287,8 +288,12 @@ impl Capture {
         }
         let ends = [Stream::Stdout, Stream::Stderr].into_iter().zip(&self.ends);
         let ends = ends.map(|(stream, bytes)| LogChunk { stream, text: end_text(bytes) });
-        let ends = ends.filter(|end| !end.text.is_empty());
-        Logs { chunks, dropped, ends: ends.collect() }
+        let ends = ends.filter(|end| !end.text.is_empty()).collect();
+        let logs = Logs { chunks, dropped, ends };
+        if let Some(telling) = &mut self.telling {
+            telling.finish(&logs);
+        }
+        logs
     }
 }
 
@@ -537,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_gets_kept_output_at_once_and_no_dropped_output() {
+    fn a_listener_gets_kept_output_at_once_and_of_what_was_dropped_the_end() {
         let (out, err) = (Stream::Stdout, Stream::Stderr);
         let snow = "\u{2603}".as_bytes();
         let pieces = [(out, &b"a\n"[..]), (err, b"b"), (out, &snow[..1]), (out, &snow[1..])];
@@ -545,7 +550,14 @@ mod tests {
         assert_eq!(told, [chunk(out, "a\n"), chunk(err, "b"), chunk(out, "\u{2603}")]);
         assert_eq!(logs.chunks, told, "the end has the same");
         let (told, logs) = self::told(64 + 3, &[(out, b"abc"), (out, b"def")]);
-        assert_eq!((told, logs.dropped), (vec![chunk(out, "abc")], 3));
+        let lost = "\n[0 bytes of both streams together are beyond the limit of logs, and lost]\n";
+        let expected = vec![chunk(out, "abc"), chunk(err, lost), chunk(out, "def")];
+        assert_eq!((told, logs.dropped), (expected, 3));
+        let long = vec![b'x'; 40_000];
+        let (told, logs) = self::told(64, &[(out, &long), (err, &long), (out, b"end")]);
+        let size: usize = told.iter().map(|chunk| chunk.text.len()).sum();
+        assert!(size <= Logs::MAX_TOLD_END && told[1].text.ends_with("end"), "{size}");
+        assert_eq!(logs.lost(), 80_003 - 2 * Logs::MAX_END as u64);
     }
 
     #[test]

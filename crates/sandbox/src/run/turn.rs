@@ -99,8 +99,19 @@ impl Sandbox {
         guest.can_go_on = false;
         let watchdog = self.watchdog.as_ref().ok_or(SandboxError::NotAttached)?;
         let state = prepare(guest, turn, host, watch)?;
+        if turn.cell.as_ref().is_some_and(|order| order.reseed) {
+            self.forget_random_state(guest)?;
+        }
         let end = execute(guest, state, turn, watchdog)?;
         finish(guest, turn, end, watch)
+    }
+}
+
+impl Sandbox {
+    /// Lets SQLite begin a new state of its random numbers. Python has no way to do that.
+    fn forget_random_state(&self, guest: &mut OpenGuest) -> Result<(), SandboxError> {
+        let (Some(place), Some(_)) = (self.config.sqlite, &guest.made) else { return Ok(()) };
+        calls::preset(guest.store()?, place.random_state, &[0; 4]).map_err(SandboxError::Engine)
     }
 }
 

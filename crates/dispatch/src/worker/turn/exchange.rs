@@ -25,7 +25,9 @@ use crate::worker::turn::run_clock::{Patience, RunClock, later};
 use crate::{FinishedRun, GuestSpec, RunHost, SealedContent};
 use wardian_formats::job::frame;
 use wardian_formats::job::message::{FromWorker, GuestNumber, OUTPUT_MAX, Payload, ToWorker};
-use wardian_formats::job::outcome::{LogChunk, MAX_MESSAGE, ProgressReport, RunOutcome, Stream};
+use wardian_formats::job::outcome::{
+    LogChunk, Logs, MAX_MESSAGE, ProgressReport, RunOutcome, Stream,
+};
 use wardian_formats::job::session::asking::MAX_TOLD_REQUEST;
 use wardian_formats::job::session::checkpoint::PackFacts;
 use wardian_formats::job::{SetupLimits, Turn, TurnLimits};
@@ -385,7 +387,7 @@ impl TurnExchange<'_> {
         Ok(sent.map_err(|_elapsed| Broken::Late)??)
     }
 
-    /// Counts printed bytes. The limit is threefold, because an invalid byte becomes three.
+    /// Counts printed bytes. The limit of what is kept is threefold, because an invalid byte becomes three.
     fn count_printed(&mut self, chunk: &LogChunk) -> Result<(), Violation> {
         let size = chunk.text.len();
         self.has_asked |= chunk.stream == Stream::Request;
@@ -397,7 +399,8 @@ impl TurnExchange<'_> {
             Stream::Request => size <= MAX_TOLD_REQUEST && self.count_call().is_ok(),
             Stream::Stdout | Stream::Stderr | Stream::Log => {
                 self.printed = self.printed.saturating_add(ByteCount::from(size).as_u64().max(1));
-                self.printed <= self.limits.logs.as_u64().saturating_mul(3)
+                let end = ByteCount::from(Logs::MAX_TOLD_END).as_u64();
+                self.printed <= self.limits.logs.as_u64().saturating_mul(3).saturating_add(end)
             }
         };
         if is_fine { Ok(()) } else { Err(Violation::Printed) }

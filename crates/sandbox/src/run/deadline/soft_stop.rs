@@ -27,8 +27,9 @@ struct Begun {
     sent: Instant,
 }
 
-/// The time after which a guest that goes on is interrupted once more. Programs clean up meanwhile.
-const AGAIN: Duration = Duration::from_millis(250);
+/// The time after which a guest that goes on is interrupted once more, before its grace is over. Programs
+/// clean up meanwhile.
+const AGAIN: Duration = Duration::from_millis(700);
 
 impl SoftStop {
     pub(crate) const fn new(pages: Arc<ControlPages>, words: SignalWords) -> Self {

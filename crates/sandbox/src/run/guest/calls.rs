@@ -218,7 +218,7 @@ pub(crate) fn turn(store: &mut Store<Guest>, source: &[u8]) -> wasmtime::Result<
     exports.turn.call(&mut *store, (at, length))
 }
 
-/// Writes into the guest's memory before anything runs in it.
+/// Writes into the guest's memory while nothing runs in it.
 pub(crate) fn preset(store: &mut Store<Guest>, at: u32, bytes: &[u8]) -> wasmtime::Result<()> {
     let detached = || wasmtime::Error::msg("the guest is not attached");
     let memory = store.data().lasting.exports.as_ref().ok_or_else(detached)?.memory;

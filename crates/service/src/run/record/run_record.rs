@@ -21,7 +21,7 @@ use crate::sessions::asking::open_run::OpenRun;
 use wardian_dispatch::{FinishedRun, Job};
 use wardian_formats::job::Program;
 use wardian_formats::job::host::RequestKind;
-use wardian_formats::job::outcome::{LogChunk, Logs};
+use wardian_formats::job::outcome::{LogChunk, Logs, Stream};
 use wardian_formats::protocol::error_codes::WireError;
 use wardian_formats::protocol::methods::execution::{RunError, RunResult};
 use wardian_stores::records::{
@@ -224,29 +224,30 @@ impl DraftRecord {
         self.keep_log(&finished.outcome.logs);
     }
 
+    /// Keeps the log up to the limit of records. Of output that was beyond the limit of logs, a line says how much is
+    /// lost, and the ends follow, for which room is kept.
     fn keep_log(&mut self, logs: &Logs) {
         let most = self.recorder.config().max_log.as_usize();
         let log = &mut self.record.log;
-        log.dropped_bytes = logs.dropped;
-        let total: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
+        log.dropped_bytes = logs.lost();
+        let lost =
+            (logs.dropped > 0).then(|| LogChunk { stream: Stream::Stderr, text: logs.lost_line() });
+        let ends: Vec<&LogChunk> = lost.iter().chain(&logs.ends).collect();
+        let of_ends: usize = ends.iter().map(|chunk| chunk.text.len()).sum();
+        let of_chunks: usize = logs.chunks.iter().map(|chunk| chunk.text.len()).sum();
+        let total = of_chunks.saturating_add(of_ends);
         if total == 0 {
             return;
         }
         log.cut_bytes = ByteCount::from(total).as_u64();
-        let room = self.recorder.room_for_log(total.min(most), logs.chunks.len());
+        let pieces = logs.chunks.len().saturating_add(ends.len());
+        let room = self.recorder.room_for_log(total.min(most), pieces);
         let Some(room) = room else { return };
-        let (mut left, mut kept) = (most, Vec::new());
-        for chunk in &logs.chunks {
-            let text = head(&chunk.text, left);
-            if !text.is_empty() {
-                kept.push(LogChunk { stream: chunk.stream, text: text.to_owned() });
-            }
-            left = left.saturating_sub(text.len());
-            if text.len() < chunk.text.len() {
-                break;
-            }
-        }
-        log.bytes = ByteCount::from(most.saturating_sub(left)).as_u64();
+        let mut kept = Vec::new();
+        let chunks: Vec<&LogChunk> = logs.chunks.iter().collect();
+        let used = keep(&chunks, most.saturating_sub(of_ends), &mut kept);
+        let used = used.saturating_add(keep(&ends, most.saturating_sub(used), &mut kept));
+        log.bytes = ByteCount::from(used).as_u64();
         log.cut_bytes = log.cut_bytes.saturating_sub(log.bytes);
         self.log = Some((kept, room));
     }
@@ -340,6 +341,22 @@ impl DraftRecord {
         self.tail.content = self.content.and_then(DraftContent::text);
         self.recorder.hand_over_all(self.record, self.log, self.tail);
     }
+}
+
+/// Adds the beginning of these pieces, at most `most` bytes of it. Returns how many those are.
+fn keep(pieces: &[&LogChunk], most: usize, kept: &mut Vec<LogChunk>) -> usize {
+    let mut left = most;
+    for chunk in pieces {
+        let text = head(&chunk.text, left);
+        if !text.is_empty() {
+            kept.push(LogChunk { stream: chunk.stream, text: text.to_owned() });
+        }
+        left = left.saturating_sub(text.len());
+        if text.len() < chunk.text.len() {
+            break;
+        }
+    }
+    most.saturating_sub(left)
 }
 
 /// The result as it is kept: whole, or with fewer of its blobs and without its files if it is too

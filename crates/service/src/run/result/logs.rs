@@ -15,6 +15,9 @@ pub(crate) fn preview(logs: &Logs) -> (String, bool) {
     }
     let half = MAX_LOGS_PREVIEW.saturating_sub(OMISSION_LINE) / 2;
     let first = edge(logs.chunks.iter(), half, |text, room| head(text, room));
+    if logs.dropped > 0 && !logs.ends.is_empty() {
+        return (with_ends(logs, (total, half), &first.concat()), true);
+    }
     let mut last = edge(logs.chunks.iter().rev(), half, |text, room| tail(text, room));
     last.reverse();
     let (first, last) = (first.concat(), last.concat());
@@ -27,6 +30,16 @@ pub(crate) fn preview(logs: &Logs) -> (String, bool) {
         return (format!("{all}\n[{cut} bytes left out]\n"), true);
     }
     (format!("{first}\n[{cut} bytes left out]\n{last}"), true)
+}
+
+/// The preview of logs that were full: the end is that of the output, which was not kept in between.
+fn with_ends(logs: &Logs, (total, half): (usize, usize), first: &str) -> String {
+    let room = half / logs.ends.len().max(1);
+    let last: String = logs.ends.iter().map(|end| tail(&end.text, room)).collect();
+    let shown = first.len().saturating_add(last.len());
+    let all = u64::try_from(total).unwrap_or(u64::MAX).saturating_add(logs.dropped);
+    let cut = all.saturating_sub(u64::try_from(shown).unwrap_or(u64::MAX));
+    format!("{first}\n[{cut} bytes left out]\n{last}")
 }
 
 /// Takes pieces from one end of the logs, at most `room` bytes together.
@@ -76,5 +89,10 @@ mod tests {
     fn what_was_dropped_is_counted() {
         let (text, is_cut) = preview(&logs(&["abc"], 1_000));
         assert_eq!((text.as_str(), is_cut), ("abc\n[1000 bytes left out]\n", true));
+        let end = |stream, text: &str| LogChunk { stream, text: text.to_owned() };
+        let ends = vec![end(Stream::Stdout, "THE END\n"), end(Stream::Stderr, &"e".repeat(7_000))];
+        let (text, is_cut) = preview(&Logs { ends, ..logs(&["abc"], 10_000) });
+        assert!(is_cut && text.len() <= MAX_LOGS_PREVIEW, "{}", text.len());
+        assert!(text.starts_with("abc\n[") && text.contains("left out]\nTHE END\nee"), "{text}");
     }
 }

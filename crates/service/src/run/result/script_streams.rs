@@ -73,7 +73,7 @@ impl ScriptStreams {
         let mut streams = Self { exit_code, ..Self::default() };
         let [stdout, stderr] =
             [Stream::Stdout, Stream::Stderr].map(|one| whole_with_end(&outcome.logs, one));
-        let lost = lost_line(&outcome.logs);
+        let lost = outcome.logs.lost_line();
         let said = stderr.strip_suffix(lost.as_str()).unwrap_or(&stderr);
         let last = said.trim_end().lines().next_back().unwrap_or_default();
         streams.last_line = one_line(last);
@@ -143,13 +143,6 @@ impl ScriptStreams {
     }
 }
 
-/// Says that the logs were full, and how much of both streams is in neither result.
-fn lost_line(logs: &Logs) -> String {
-    let ends: usize = logs.ends.iter().map(|end| end.text.len()).sum();
-    let lost = logs.dropped.saturating_sub(u64::try_from(ends).unwrap_or(u64::MAX));
-    format!("\n[{lost} bytes of both streams together are beyond the limit of logs, and lost]\n")
-}
-
 /// Adds a blob, unless it is listed already.
 pub(super) fn add_new(listed: &mut Vec<BlobId>, blob: &BlobId) {
     if !listed.contains(blob) {
@@ -182,7 +175,7 @@ fn whole(logs: &Logs, stream: Stream) -> String {
 fn whole_with_end(logs: &Logs, stream: Stream) -> String {
     let mut text = whole(logs, stream);
     if logs.dropped > 0 {
-        text.push_str(&lost_line(logs));
+        text.push_str(&logs.lost_line());
         let ends = logs.ends.iter().filter(|end| end.stream == stream);
         ends.for_each(|end| text.push_str(&end.text));
     }
