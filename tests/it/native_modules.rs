@@ -77,7 +77,7 @@ fn the_pinned_set_merges_into_the_engine() {
 
 /// A session in which native modules are loaded.
 fn session_with_modules(client: &Client) -> String {
-    let code = "import collections, itertools, pydantic, jiter, msgpack\n\
+    let code = "import collections, itertools, pydantic, jiter, msgpack, orjson, rpds\n\
                 validate = pydantic.TypeAdapter(int).validator.validate_python\nx = 1";
     let first = client.run_with(code, json!({"session": "new"}));
     output(&first);
@@ -113,16 +113,23 @@ fn a_session_with_native_modules_continues_from_its_checkpoint() {
     let client = TestServer::shared().client();
     let id = session_with_modules(&client);
     let cell = |code: &str| client.run_with(code, json!({"session": id}));
-    output(&cell("class M(pydantic.BaseModel):\n    n: int\nm = M(n='1')"));
+    output(&cell(
+        "class M(pydantic.BaseModel):\n    n: int\nm = M(n='1')\n\
+                  d = rpds.HashTrieMap({'a': 1})",
+    ));
     // A cell that does not end rolls the session back to the memory of its checkpoint.
     let stubborn = "m = None\ncollections.deque(map(validate, itertools.repeat('1')), maxlen=0)";
     let ended = client.run_with(stubborn, json!({"session": id, "timeout_ms": 500}));
     assert_eq!(failed(&ended).0, "Timeout", "{ended:#}");
     assert_eq!(ended["session"]["state"], "rolled_back", "{ended:#}");
     let code = "try:\n    M(n='x')\nexcept pydantic.ValidationError as error:\n    kind = error.errors()[0]['type']\n\
-                [m.n, M.model_validate_json('{\"n\": 2}').n, kind, msgpack.unpackb(msgpack.packb([1])), jiter.from_json(b'[2]')]";
+                [m.n, M.model_validate_json('{\"n\": 2}').n, kind, msgpack.unpackb(msgpack.packb([1])), jiter.from_json(b'[2]'),\n  \
+                orjson.loads(orjson.dumps({'a': 0.5})), sorted(d.insert('b', 2))]";
     let next = cell(code);
-    assert_eq!(output(&next)["result"], json!([1, 2, "int_parsing", [1], [2]]));
+    assert_eq!(
+        output(&next)["result"],
+        json!([1, 2, "int_parsing", [1], [2], {"a": 0.5}, ["a", "b"]])
+    );
     client.delete(&format!("/v1/sessions/{id}"));
 }
 
@@ -133,11 +140,13 @@ fn memory_that_native_code_may_not_have_ends_its_own_run() {
     for step in [
         "msgpack.packb(v)",
         "pydantic_core.to_json(v)",
+        "orjson.loads(b'[' + b'\"abc\",' * 20_000_000 + b'1]')",
+        "rpds.List(range(30_000_000))",
         "jiter.from_json(b'[' + b'[1],' * 20_000_000 + b'1]')",
         "pydantic.TypeAdapter(list).validate_json(b'[' + b'\"abc\",' * 20_000_000 + b'1]')",
     ] {
         let code = format!(
-            "import jiter, msgpack, pydantic, pydantic_core\nv = 'x' * 1000\n\
+            "import jiter, msgpack, orjson, pydantic, pydantic_core, rpds\nv = 'x' * 1000\n\
              for _ in range(24):\n    v = [v, v]\n{step}\n1"
         );
         let ended = client.run_with(&code, json!({"limits": limits}));
@@ -150,12 +159,15 @@ fn memory_that_native_code_may_not_have_ends_its_own_run() {
 fn lists_of_packages_get_native_ones_of_the_set_alone() {
     let place = Command::new();
     let list = |text: &str| place.file("acme.tool/code/requirements.txt", text);
-    list("jiter\nmsgpack>=1\npydantic-core==2.50.5\n");
+    list("jiter\nmsgpack>=1\norjson\npydantic-core==2.50.5\nrpds-py\n");
     let locked = place.run(&["skills", "deps", "lock", "acme.tool", "--from", "."]).with(0);
     assert!(locked.stdout.contains("pydantic-core 2.50.5 (of the engine)"), "{}", locked.stdout);
     let lock = fs::read_to_string(place.folder().join("acme.tool/code/pylock.toml")).unwrap();
     assert!(
-        lock.contains("\"jiter==0.19.0\", \"msgpack==1.2.4\", \"pydantic-core==2.50.5\""),
+        lock.contains(
+            "\"jiter==0.19.0\", \"msgpack==1.2.4\", \"orjson==3.13.0\", \
+             \"pydantic-core==2.50.5\", \"rpds-py==2026.9.1\""
+        ),
         "{lock}"
     );
     list("pydantic-core<2\n");

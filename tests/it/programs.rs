@@ -61,8 +61,10 @@ programs! {
     "native":
         data_that_is_too_deep_is_refused
         json_is_read_by_jiter
+        json_is_written_and_read_by_orjson
         messages_are_packed_and_read
         models_validate_and_serialise
+        persistent_collections_of_rpds
         random_bytes_are_read_or_refused
         ten_thousand_models;
     "packages":

@@ -119,6 +119,8 @@ impl TinyEngine {
             package: "pkg".to_owned(),
             version: "1".to_owned(),
             name: "pkg._mod".to_owned(),
+            licence: "MIT".to_owned(),
+            sdist: None,
             wheel: pinned("pkg-1-cp314-cp314-tiny.whl", &wheel),
             file: pinned("pkg/_mod.so", &tiny.native),
         };

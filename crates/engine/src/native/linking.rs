@@ -1,12 +1,14 @@
 //! Finds what a native module imports, and gives its own functions and globals their numbers.
 
+use std::ops::Range;
+
 use wasmparser::{ExternalKind, Import, MemoryType, Operator, TableType, TagType, TypeRef};
 
 use crate::native::code::numbers::{SideGlobal, SideNumbers};
 use crate::native::engine_module::index_of;
 use crate::native::error::SideFault;
 use crate::native::merging::{Merging, SidePlace};
-use crate::native::side::side_module::{SideConstant, SideModule};
+use crate::native::side::side_module::SideModule;
 
 /// A pointer that a module imports, in the table of offsets that a dynamic linker would fill.
 const POINTERS: [&str; 2] = ["GOT.mem", "GOT.func"];
@@ -48,10 +50,7 @@ pub(super) fn numbers(
         merging.functions.push(&of);
     }
     for value in &side.globals {
-        let value = match value {
-            SideConstant::Number(value) => *value,
-            SideConstant::Global(index) => numbers.value(*index)?,
-        };
+        let value = numbers.constant(*value)?;
         numbers.globals.push(SideGlobal::Value(value));
     }
     Ok(numbers)
@@ -201,60 +200,51 @@ pub(super) fn ensure_start_clears(
     let operators = body.get_operators_reader()?.into_iter().collect::<Result<Vec<_>, _>>()?;
     let Some((Operator::End, fills)) = operators.split_last() else { return Err(does_more()) };
     for fill in fills.chunks(6) {
-        let [
-            Operator::GlobalGet { global_index },
-            Operator::I32Const { value: offset },
-            Operator::I32Add,
-            Operator::I32Const { value: 0 },
-            Operator::I32Const { value: length },
-            Operator::MemoryFill { .. },
-        ] = fill
-        else {
-            return Err(does_more());
-        };
-        let base = numbers.value(*global_index)?.cast_unsigned();
-        let at = base.checked_add(offset.cast_unsigned());
-        let end = at.and_then(|at| at.checked_add(length.cast_unsigned()));
-        let is_inside = at.is_some_and(|at| at >= place.memory)
-            && end.is_some_and(|end| end <= place.memory_end);
-        if !is_inside {
+        let (offset, global, length) = cleared(fill).ok_or_else(does_more)?;
+        let at = numbers.value(global)?.cast_unsigned().checked_add(offset);
+        let end = at.and_then(|at| at.checked_add(length));
+        let (Some(at), Some(end)) = (at, end) else { return Err(does_more()) };
+        if at < place.memory || end > place.memory_end {
             return Err(does_more());
         }
+        ensure_empty(side, numbers, at..end)?;
     }
-    ensure_cleared_is_empty(side, fills, numbers)
+    Ok(())
+}
+
+/// What a fill with zeros clears: offset, global and length. Linkers add in either order.
+const fn cleared(fill: &[Operator<'_>]) -> Option<(u32, u32, u32)> {
+    let [
+        first,
+        second,
+        Operator::I32Add,
+        Operator::I32Const { value: 0 },
+        Operator::I32Const { value: length },
+        Operator::MemoryFill { .. },
+    ] = fill
+    else {
+        return None;
+    };
+    match (first, second) {
+        (Operator::GlobalGet { global_index }, Operator::I32Const { value: offset })
+        | (Operator::I32Const { value: offset }, Operator::GlobalGet { global_index }) => {
+            Some((offset.cast_unsigned(), *global_index, length.cast_unsigned()))
+        }
+        _ => None,
+    }
 }
 
 /// Checks that no data lies where the start function clears.
-fn ensure_cleared_is_empty(
+fn ensure_empty(
     side: &SideModule<'_>,
-    fills: &[Operator<'_>],
     numbers: &SideNumbers,
+    cleared: Range<u32>,
 ) -> Result<(), SideFault> {
-    for fill in fills.chunks(6) {
-        let [
-            Operator::GlobalGet { global_index },
-            Operator::I32Const { value: offset },
-            _,
-            _,
-            Operator::I32Const { value: length },
-            _,
-        ] = fill
-        else {
-            continue;
-        };
-        let base = i64::from(numbers.value(*global_index)?.cast_unsigned());
-        let start = base.saturating_add(i64::from(offset.cast_unsigned()));
-        let end = start.saturating_add(i64::from(length.cast_unsigned()));
-        for (offset, bytes) in &side.data {
-            let at = match offset {
-                SideConstant::Number(value) => *value,
-                SideConstant::Global(index) => numbers.value(*index)?,
-            };
-            let at = i64::from(at.cast_unsigned());
-            let data_end = at.saturating_add(i64::from(index_of(bytes.len())));
-            if at < end && start < data_end {
-                return Err(SideFault::Unsupported("a start function that clears its data"));
-            }
+    for (offset, bytes) in &side.data {
+        let at = numbers.constant(*offset)?.cast_unsigned();
+        let end = at.saturating_add(index_of(bytes.len()));
+        if at < cleared.end && cleared.start < end {
+            return Err(SideFault::Unsupported("a start function that clears its data"));
         }
     }
     Ok(())

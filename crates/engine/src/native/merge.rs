@@ -235,10 +235,7 @@ impl<'a> Merging<'a, '_> {
 }
 
 fn resolved(constant: SideConstant, numbers: &SideNumbers) -> Result<u32, SideFault> {
-    match constant {
-        SideConstant::Number(value) => Ok(value.cast_unsigned()),
-        SideConstant::Global(index) => Ok(numbers.value(index)?.cast_unsigned()),
-    }
+    Ok(numbers.constant(constant)?.cast_unsigned())
 }
 
 #[cfg(test)]

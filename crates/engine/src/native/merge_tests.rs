@@ -208,6 +208,47 @@ fn data_functions_and_pointers_are_linked() {
 }
 
 #[test]
+fn constants_may_be_sums_as_rusts_linker_writes_them() {
+    let code = r#"
+        (type $nullary (func (result i32)))
+        (global $slot i32 (i32.add (global.get $tb) (i32.const 1)))
+        (func $one (result i32) (i32.const 1))
+        (func $ten (result i32) (i32.const 10))
+        (func $clear (memory.fill
+            (i32.add (i32.const 32) (global.get $mb)) (i32.const 0) (i32.const 16)))
+        (start $clear)
+        (func (export "PyInit__mod") (result i32)
+            (i32.add (call_indirect (type $nullary) (global.get $slot))
+                (i32.load8_u offset=9 (global.get $mb))))
+        (elem (global.get $tb) func $one $ten)
+        (data (i32.add (global.get $mb) (i32.const 8)) "\00\07")"#;
+    let module = side("", code);
+    let merged = merged_with(&[extension(&module)]).unwrap();
+    assert_eq!(run(&merged), Some(17));
+    let init = r#"(func (export "PyInit__mod") (result i32) (i32.const 0))"#;
+    ensure_refused(&[
+        (
+            side("", &format!("{init} (data (i32.add (global.get $mb) (i32.const 64)) \"x\")")),
+            "data outside its memory",
+        ),
+        (
+            side("", &format!("{init} (data (i32.sub (global.get $mb) (i32.const 1)) \"x\")")),
+            "a constant that is no number, global or sum of both",
+        ),
+        (
+            side(
+                "",
+                &format!(
+                    "{init} (data (i32.add (i32.const 1) (i32.add (global.get $mb) \
+                     (i32.const 1))) \"x\")"
+                ),
+            ),
+            "a constant that is no number, global or sum of both",
+        ),
+    ]);
+}
+
+#[test]
 fn several_modules_have_places_of_their_own_and_use_shims() {
     let shims = wat::parse_str(
         r#"(module (import "env" "PyObject_Twice" (func $twice (param i32) (result i32)))

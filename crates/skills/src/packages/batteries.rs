@@ -122,6 +122,8 @@ mod tests {
             "msgpack-1.2.4-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
             "jiter-0.19.0-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
             "pydantic_core-2.50.5-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
+            "rpds_py-2026.9.1-cp315-cp315-wasi_wasm32.whl",
+            "orjson-3.13.0-cp315-cp315-wasi_wasm32.whl",
         ];
         assert_eq!(found, partial);
     }
@@ -144,7 +146,14 @@ mod tests {
         assert_eq!(wheels.collect::<Vec<_>>(), modules.collect::<Vec<_>>());
         let native = native().unwrap();
         let native: Vec<String> = native.iter().map(ToString::to_string).collect();
-        assert_eq!(native, ["jiter 0.19.0", "msgpack 1.2.4", "pydantic-core 2.50.5"]);
+        let expected = [
+            "jiter 0.19.0",
+            "msgpack 1.2.4",
+            "orjson 3.13.0",
+            "pydantic-core 2.50.5",
+            "rpds-py 2026.9.1",
+        ];
+        assert_eq!(native, expected);
     }
 
     #[test]

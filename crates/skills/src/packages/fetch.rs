@@ -17,7 +17,7 @@ use crate::packages::pip::{
     pip_for_native,
 };
 use crate::packages::resolve::{ChosenWheel, WheelSource};
-use crate::packages::wheel::{NativeTags, WheelError, WheelLimits, WheelName, unpack};
+use crate::packages::wheel::{NativeTags, WheelError, WheelLimits, WheelName, shipped, unpack};
 use wardian_vocabulary::files::regular_file::open_now;
 use wardian_vocabulary::ids::Digest;
 
@@ -189,7 +189,7 @@ fn download(
     folder: &Path,
 ) -> Result<(), FetchError> {
     let (mut pure, mut native) = (Vec::new(), Vec::<(&NativeTags, Vec<&Wanted<'_>>)>::new());
-    for wheel in wanted {
+    for wheel in wanted.iter().filter(|wheel| shipped(wheel.name).is_none()) {
         match wheel.name.native() {
             None => pure.push(wheel),
             Some(tags) => match native.iter_mut().find(|(known, _)| *known == tags) {
@@ -255,6 +255,9 @@ fn refused(said: &str, wanted: &[&Wanted<'_>], faults: &[RegistryFault]) -> Fetc
 
 /// Reads a wheel and checks that it is the wanted one.
 fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Vec<u8>, FetchError> {
+    if let Some(content) = shipped(wanted.name) {
+        return checked(wanted, content.to_vec());
+    }
     let file = wanted.name.as_str().to_owned();
     // A pipe of that name would be waited for.
     let opened = match open_now(&folder.join(&file)) {
@@ -274,9 +277,15 @@ fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Vec<u8>, FetchError> {
     }
     let mut bytes = Vec::new();
     opened.take(MAX_WHEEL).read_to_end(&mut bytes)?;
+    checked(wanted, bytes)
+}
+
+/// The content of a wheel, once its digest is the wanted one.
+fn checked(wanted: &Wanted<'_>, bytes: Vec<u8>) -> Result<Vec<u8>, FetchError> {
     let digest: [u8; 32] = Sha256::digest(&bytes).into();
     let found = Digest::from_bytes(digest);
     if found != wanted.sha256 {
+        let file = wanted.name.as_str().to_owned();
         return Err(FetchError::Digest { file, locked: wanted.sha256, found });
     }
     Ok(bytes)
@@ -285,6 +294,22 @@ fn read(wanted: &Wanted<'_>, folder: &Path) -> Result<Vec<u8>, FetchError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packages::guest::testing::guest;
+
+    #[test]
+    fn wheels_of_the_program_are_not_fetched() {
+        let lock = crate::packages::batteries::lock().unwrap();
+        let wheels = lock.packages.into_iter().filter(|one| shipped(&one.wheel).is_some());
+        let mut wheels: Vec<_> = wheels.collect();
+        assert_eq!(wheels.len(), 2);
+        let (empty, python) = (tempfile::tempdir().unwrap(), Path::new("/nowhere/python"));
+        for source in [WheelSource::Registry, WheelSource::Folder(empty.path())] {
+            sync_wheels(&wheels, &guest(), python, source, &|_| ()).unwrap();
+        }
+        wheels[0].sha256 = Digest::of(b"another");
+        let error = sync_wheels(&wheels, &guest(), python, WheelSource::Registry, &|_| ());
+        assert!(matches!(error, Err(FetchError::Digest { .. })), "{error:?}");
+    }
 
     #[test]
     fn the_words_of_pip_become_the_documented_messages() {

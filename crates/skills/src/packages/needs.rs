@@ -261,7 +261,10 @@ mod tests {
             let lock = lock.as_ref().map(String::as_bytes);
             SkillNeeds::of(Some(list.as_bytes()), lock, &guest, &batteries)
         };
-        assert_eq!(needs("pydantic\nmsgpack>=1\njiter", None), SkillNeeds::Batteries);
+        assert_eq!(
+            needs("pydantic\nmsgpack>=1\njiter\norjson\nrpds-py", None),
+            SkillNeeds::Batteries
+        );
         assert!(problem(needs("pydantic-core<2", None)).contains("deps lock"));
         let locked = Lock { engine: native.clone(), ..lock_for("msgpack", &[]) };
         assert_eq!(needs("msgpack", Some(&locked)), SkillNeeds::Batteries);

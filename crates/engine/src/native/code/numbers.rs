@@ -5,6 +5,7 @@ use wasm_encoder::reencode::{Error, Reencode, utils};
 use wasmparser::Operator;
 
 use crate::native::error::SideFault;
+use crate::native::side::side_module::SideConstant;
 
 /// What a global of a native module becomes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,15 @@ impl SideNumbers {
     /// The new number of a function.
     pub(crate) fn function(&self, index: u32) -> Result<u32, SideFault> {
         at(&self.functions, index).ok_or(SideFault::Unsupported("a function that is not there"))
+    }
+
+    /// The value of a constant.
+    pub(crate) fn constant(&self, constant: SideConstant) -> Result<i32, SideFault> {
+        match constant {
+            SideConstant::Number(value) => Ok(value),
+            SideConstant::Global(index) => self.value(index),
+            SideConstant::Sum(index, value) => Ok(self.value(index)?.wrapping_add(value)),
+        }
     }
 
     /// The value of a constant global.

@@ -12,10 +12,12 @@ use crate::native::side::dylink::DylinkSizes;
 /// Largest native module, in bytes.
 const MAX_MODULE: usize = 32 << 20;
 
-/// What native modules may use. Everything that the engine's code may use, and the exceptions that are
-/// translated.
-const FEATURES: WasmFeatures =
-    WasmFeatures::WASM2.union(WasmFeatures::EXCEPTIONS).union(WasmFeatures::LEGACY_EXCEPTIONS);
+/// What native modules may use. Everything that the engine's code may use, the exceptions that are
+/// translated, and sums in constants, which are computed.
+const FEATURES: WasmFeatures = WasmFeatures::WASM2
+    .union(WasmFeatures::EXCEPTIONS)
+    .union(WasmFeatures::LEGACY_EXCEPTIONS)
+    .union(WasmFeatures::EXTENDED_CONST);
 
 /// A constant of a native module, which is known once the module has its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub(crate) enum SideConstant {
     Number(i32),
     /// The value of the global with this index.
     Global(u32),
+    /// The sum of the value of a global and a number.
+    Sum(u32, i32),
 }
 
 /// A function of the table, with the slot.
@@ -171,14 +175,20 @@ fn elements_of(element: wasmparser::Element<'_>) -> Result<SideElements, SideFau
     Ok(SideElements { offset: constant(&offset_expr)?, functions })
 }
 
-/// The value of a constant expression of one instruction.
+/// The value of a constant expression: one instruction, or the sum of a global and a number.
 fn constant(expression: &ConstExpr<'_>) -> Result<SideConstant, SideFault> {
     let mut operators = expression.get_operators_reader();
-    match (operators.read()?, operators.read()?) {
+    let two = (operators.read()?, operators.read()?);
+    if let (Operator::GlobalGet { global_index }, Operator::I32Const { value }) = two
+        && let (Operator::I32Add, Operator::End) = (operators.read()?, operators.read()?)
+    {
+        return Ok(SideConstant::Sum(global_index, value));
+    }
+    match two {
         (Operator::I32Const { value }, Operator::End) => Ok(SideConstant::Number(value)),
         (Operator::GlobalGet { global_index }, Operator::End) => {
             Ok(SideConstant::Global(global_index))
         }
-        _ => Err(SideFault::Unsupported("a constant that has to be computed")),
+        _ => Err(SideFault::Unsupported("a constant that is no number, global or sum of both")),
     }
 }

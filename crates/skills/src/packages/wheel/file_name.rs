@@ -34,12 +34,12 @@ pub(crate) struct NativeTags {
 }
 
 impl NativeTags {
-    /// The tags of a wheel for one version of CPython on Emscripten.
+    /// The tags of a wheel for one version of CPython on Emscripten, or on WASI.
     fn of(file: &str) -> Option<Self> {
         let mut parts = file.strip_suffix(".whl")?.rsplit('-');
         let (platform, abi, python) = (parts.next()?, parts.next()?, parts.next()?);
         let digits = abi.strip_prefix("cp3").filter(|_| abi == python)?;
-        let is_known = platform.starts_with("pyemscripten_")
+        let is_known = (platform.starts_with("pyemscripten_") || platform == "wasi_wasm32")
             && !digits.is_empty()
             && digits.bytes().all(|digit| digit.is_ascii_digit());
         is_known.then(|| Self {
@@ -144,6 +144,7 @@ mod tests {
         let tags = name.native().unwrap();
         assert_eq!((tags.python.as_str(), tags.abi.as_str()), ("3.14", "cp314"));
         assert_eq!(tags.platform, "pyemscripten_2026_0_wasm32");
+        assert!(WheelName::parse_native("a_b-1.2-cp315-cp315-wasi_wasm32.whl").is_ok());
         for other in [
             "a-1-cp314-cp314-manylinux_2_17_x86_64.whl",
             "a-1-cp313-cp314-pyemscripten_2026_0_wasm32.whl",

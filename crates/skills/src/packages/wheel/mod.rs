@@ -14,6 +14,7 @@ mod layout;
 mod metadata;
 mod path;
 mod record;
+mod shipped;
 #[cfg(test)]
 mod tests;
 mod unpack;
@@ -23,5 +24,6 @@ pub(crate) use crate::packages::wheel::file_name::NativeTags;
 pub use crate::packages::wheel::file_name::WheelName;
 pub(crate) use crate::packages::wheel::kind::WheelKind;
 pub use crate::packages::wheel::path::{collision_key, path_fault};
+pub(crate) use crate::packages::wheel::shipped::shipped;
 
 pub use crate::packages::wheel::unpack::{Unpacked, UnpackedFile, WheelLimits, unpack};
