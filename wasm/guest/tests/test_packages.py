@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tomllib
 import types
 import unittest.mock
 from pathlib import Path
@@ -55,6 +56,19 @@ class Packages(Sandbox):
         message = packages.substitute_for(f"{name}.part")
         self.assertIn("wardian engine install", message or "")
         self.assertFalse(packages.BATTERIES & packages.SUBSTITUTES.keys())
+
+    def test_a_native_module_that_the_engine_lacks_belongs_to_the_server(self):
+        text = "No module named 'pydantic_core._pydantic_core'"
+        message = packages.with_advice(text, "pydantic_core._pydantic_core")
+        self.assertTrue(message.startswith(f"{text}: the engine of this server was built without it"))
+        self.assertIn("`wardian engine build --with pydantic-core`", message)
+        self.assertEqual(packages.with_advice("No module named 'a.b'", "a.b"), "No module named 'a.b'")
+
+    def test_every_native_module_of_the_engine_is_known(self):
+        native = Path(__file__).parents[2] / "native/native.toml"
+        modules = tomllib.loads(native.read_text(encoding="utf-8"))["modules"]
+        for module in modules:
+            self.assertEqual(packages.NATIVE_PARTS.get(module["name"]), module["package"])
 
     def test_a_battery_that_is_there_need_not_be_installed(self):
         with unittest.mock.patch("importlib.util.find_spec", lambda name: name == "plotly" or None):

@@ -23,4 +23,4 @@ mod side;
 pub use crate::native::addresses::DataAddresses;
 pub use crate::native::error::{MergeError, SideFault};
 pub use crate::native::merge::{NativeModule, NativeRole, merge};
-pub use crate::native::set::{MergedModule, NativeSet, PinnedModule};
+pub use crate::native::set::{MergedModule, MergedNumbers, NativeSet, PinnedModule};
