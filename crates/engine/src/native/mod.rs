@@ -15,6 +15,8 @@ mod engine_module;
 mod error;
 mod linking;
 mod merge;
+#[cfg(test)]
+mod merged_code_tests;
 mod merging;
 mod output;
 mod set;
