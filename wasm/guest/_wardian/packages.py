@@ -456,6 +456,12 @@ def with_advice(text: str, name: object) -> str:
     return text
 
 
+def missing_natives(built_in: Iterable[str]) -> frozenset[str]:
+    """The native modules of batteries that are not among those that are built in."""
+    of_batteries = {name for name in NATIVE_PARTS if name.partition(".")[0] in BATTERIES}
+    return frozenset(of_batteries.difference(built_in))
+
+
 def about_installing(words: Iterable[str]) -> str:
     """Says that nothing can be installed, and what there is in the place of these packages."""
     advice = "nothing can be installed"

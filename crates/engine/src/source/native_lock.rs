@@ -46,13 +46,13 @@ pub enum NativeLockError {
     #[error(
         "the lock of native modules is malformed; `wardian engine build --with …` writes a new one"
     )]
-    Malformed(#[source] toml::de::Error),
+    Malformed(#[source] Box<toml::de::Error>),
     /// The lock cannot be written.
     #[error("the lock of native modules cannot be written")]
     Unwritable(#[source] io::Error),
     /// The text of a lock cannot be made.
     #[error("the lock of native modules cannot be written")]
-    Text(#[from] toml::ser::Error),
+    Text(#[source] Box<toml::ser::Error>),
     /// The lock is for another engine.
     #[error("the lock of native modules is for {0}; `wardian engine build` writes it again")]
     Foreign(&'static str),
@@ -88,7 +88,13 @@ pub enum NativeLockError {
     },
     /// The set that was built in is malformed.
     #[error(transparent)]
-    Embedded(#[from] MergeError),
+    Embedded(Box<MergeError>),
+}
+
+impl From<MergeError> for NativeLockError {
+    fn from(error: MergeError) -> Self {
+        Self::Embedded(Box::new(error))
+    }
 }
 
 /// Reads and checks the lock at `path`.
@@ -126,7 +132,8 @@ pub fn packages_of_lock(path: &Path) -> Result<Vec<String>, NativeLockError> {
 ///
 /// The folder cannot be written to.
 pub fn save_lock(set: &NativeSet, path: &Path) -> Result<(), NativeLockError> {
-    let text = format!("{HEADER}{}", toml::to_string(set)?);
+    let text = toml::to_string(set).map_err(|error| NativeLockError::Text(Box::new(error)))?;
+    let text = format!("{HEADER}{text}");
     let fault = NativeLockError::Unwritable;
     let folder = folder_of(path);
     fs::create_dir_all(&folder).map_err(fault)?;
@@ -161,7 +168,7 @@ fn read_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
     if u64::try_from(read).is_ok_and(|read| read == MAX_LOCK) {
         return Err(unreadable("is too long", io::ErrorKind::FileTooLarge.into()));
     }
-    toml::from_str(&text).map_err(NativeLockError::Malformed)
+    toml::from_str(&text).map_err(|error| NativeLockError::Malformed(Box::new(error)))
 }
 
 /// Checks the texts of modules, which become paths and arguments, and that no two are in each other's way.
