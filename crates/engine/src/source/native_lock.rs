@@ -234,6 +234,9 @@ mod tests {
         set
     }
 
+    /// A change of a lock, and a part of the error about it.
+    type Case<'a> = (&'a dyn Fn(&mut NativeSet), &'a str);
+
     fn refusal(change: impl Fn(&mut NativeSet)) -> String {
         let folder = tempfile::tempdir().unwrap();
         let (path, mut set) = (folder.path().join("native.toml"), set());
@@ -261,7 +264,7 @@ mod tests {
     #[test]
     fn what_a_lock_cannot_hold_is_refused_by_name() {
         let wheel = "msgpack-1 --pre.whl";
-        let cases: [(&dyn Fn(&mut NativeSet), &str); 9] = [
+        let cases: [Case<'_>; 9] = [
             (&|set| set.platform = "linux_x86_64".to_owned(), "wheels of another platform"),
             (&|set| set.merged_module.numbers = None, "lacks `merged_module.numbers`"),
             (&|set| set.modules[0].name = "sys".to_owned(), "`sys` has a name"),
