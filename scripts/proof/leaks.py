@@ -39,7 +39,7 @@ ENDS = ("return", "raise", "leave", "exhaust", "spin", "abort")
 SHORT_ENDS = tuple(end for end in ENDS if end != "exhaust")
 """Without the one that takes most of the time."""
 
-IN_SESSIONS = {"spin": {"timeout_ms": 400}}
+IN_SESSIONS = {"spin": {"timeout_ms": 900}}
 """Parameters of cells that would not end."""
 
 UNKNOWN = "ses_" + "a" * 26

@@ -329,6 +329,9 @@ pub(crate) enum EngineCommand {
         #[arg(long, hide = true)]
         report: bool,
     },
+    /// Build an engine with native modules of your choice, and lock them.
+    #[command(after_help = examples::BUILD)]
+    Build(BuildArgs),
     /// Show the engine and its cached files.
     #[command(after_help = examples::INFO)]
     Info {
@@ -360,6 +363,26 @@ pub(crate) enum EngineCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BuildArgs {
+    /// The packages whose native modules the engine gets, or `none`. A wheel in the folder of the lock comes before
+    /// the module that is built in [default: those of the lock].
+    #[arg(long, value_name = "PACKAGE", value_delimiter = ',', conflicts_with = "without")]
+    pub(crate) with: Vec<String>,
+    /// The built-in packages that the engine lacks; all others are in it.
+    #[arg(long, value_name = "PACKAGE", value_delimiter = ',')]
+    pub(crate) without: Vec<String>,
+    /// The lock to write [default: the setting `engine.native`].
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock: Option<PathBuf>,
+    /// Write the lock and compile nothing. The first start compiles.
+    #[arg(long, conflicts_with = "metered")]
+    pub(crate) only_lock: bool,
+    /// Also compile the metered code that `limits.fuel` needs.
+    #[arg(long)]
+    pub(crate) metered: bool,
 }
 
 #[derive(Debug, Args)]

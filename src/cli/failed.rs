@@ -8,6 +8,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::terminal::output::shown;
 use wardian_config::ConfigError;
 use wardian_edges::http::HttpError;
+use wardian_engine::EngineError;
 use wardian_formats::protocol::CallError;
 use wardian_formats::provenance::ProvenanceError;
 use wardian_service::ServiceError;
@@ -98,7 +99,8 @@ impl From<ServiceError> for Failed {
     }
 }
 
-/// An unreadable folder of skills and a database that cannot be used are errors of the settings. All
+/// An unreadable folder of skills, a database that cannot be used and a lock of native modules that cannot be
+/// merged are errors of the settings. All
 /// others are Wardian's.
 impl From<AssemblyError> for Failed {
     fn from(error: AssemblyError) -> Self {
@@ -108,6 +110,9 @@ impl From<AssemblyError> for Failed {
             AssemblyError::Network(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::Traces(error) => Self::usage(CauseChain(&error).to_string()),
             AssemblyError::TokenKeys(error) => Self::usage(CauseChain(&error).to_string()),
+            error @ AssemblyError::Engine(EngineError::NativeLock(_) | EngineError::Merge(_)) => {
+                Self::usage(CauseChain(&error).to_string())
+            }
             error @ AssemblyError::TrustedKey { .. } => Self::usage(error.to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \
@@ -193,7 +198,7 @@ macro_rules! ours {
     };
 }
 
-ours!(wardian_engine::EngineError, BlobError);
+ours!(EngineError, BlobError);
 
 #[cfg(test)]
 mod tests {

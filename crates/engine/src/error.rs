@@ -11,6 +11,7 @@ use crate::code::split_data::SplitError;
 use crate::code::sqlite_place::SqliteError;
 use crate::native::MergeError;
 use crate::patches::PatchError;
+use crate::source::native_lock::NativeLockError;
 use wardian_vocabulary::ids::Digest;
 
 /// Errors of the engine.
@@ -99,6 +100,9 @@ pub enum EngineError {
     /// The native modules do not fit the module.
     #[error("the native modules cannot be merged into the engine's module")]
     Merge(#[from] MergeError),
+    /// The native modules of the operator's choice cannot be used.
+    #[error("the native modules of your choice cannot be used")]
+    NativeLock(#[from] NativeLockError),
     /// wasmtime refuses something.
     #[error("{problem}")]
     Native {

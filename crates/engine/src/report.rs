@@ -37,6 +37,8 @@ pub struct EngineReport {
     pub cpu: TargetCpu,
     /// Numbers of the module.
     pub facts: ModuleFacts,
+    /// The native modules of packages.
+    pub native: NativeReport,
     /// The folder of the cache.
     pub cache_folder: PathBuf,
     /// The variants that are compiled.
@@ -45,6 +47,30 @@ pub struct EngineReport {
     pub contents: Option<EngineManifest>,
     /// The files in the cache.
     pub files: Vec<FileReport>,
+}
+
+/// The native modules of an engine.
+#[derive(Debug, Clone, Serialize)]
+pub struct NativeReport {
+    /// The operator's lock that names them; `None` for the set that is built in.
+    pub lock: Option<PathBuf>,
+    /// Digest of the engine's module with them.
+    pub module: Digest,
+    /// In the order in which they are merged.
+    pub modules: Vec<NativeModuleReport>,
+}
+
+/// A native module of an engine.
+#[derive(Debug, Clone, Serialize)]
+pub struct NativeModuleReport {
+    /// The name under which Python imports it.
+    pub name: String,
+    /// Its package.
+    pub package: String,
+    /// The version of its package.
+    pub version: String,
+    /// Digest of its wheel.
+    pub wheel_sha256: Digest,
 }
 
 /// One variant of the native code.
@@ -152,11 +178,28 @@ impl EngineStore {
             interruption: self.interruption,
             cpu: self.cpu,
             facts: self.facts(),
+            native: self.native_report(),
             cache_folder: self.cache.path().to_owned(),
             variants,
             contents,
             files,
         })
+    }
+
+    fn native_report(&self) -> NativeReport {
+        let natives = self.pin.natives.as_ref();
+        let modules = natives.iter().flat_map(|set| &set.modules);
+        let modules = modules.map(|module| NativeModuleReport {
+            name: module.name.clone(),
+            package: module.package.clone(),
+            version: module.version.clone(),
+            wheel_sha256: module.wheel.sha256,
+        });
+        NativeReport {
+            lock: natives.and_then(|set| set.lock.clone()),
+            module: self.pin.compiled_module(),
+            modules: modules.collect(),
+        }
     }
 
     /// Reads every file in the cache and compares it with its record, and the engine's own files

@@ -18,8 +18,9 @@ use crate::code::compile::{self, CodeOptions, CompileKey, TargetCpu};
 use crate::code::counted::functions_of;
 use crate::code::instrumentation::{Instrumentation, Variant};
 use crate::code::polls::Interruption;
-use crate::code::split_data::{TRANSFORM_VERSION, split_data};
+use crate::code::split_data::{TRANSFORM_VERSION, abi_of, split_data};
 use crate::code::{heap_place, signal_places, sqlite_place};
+use crate::native::{MergeError, MergedModule, MergedNumbers, NativeSet};
 use crate::progress::{Progress, Running, SharedProgress, Step, read_shared};
 use crate::source::fetch::{self, EngineOrigin};
 use crate::source::native_wheels;
@@ -127,6 +128,37 @@ impl EngineStore {
         Self { interruption, ..self }
     }
 
+    /// The same with other native modules. Each set is an engine of its own in the cache.
+    #[must_use]
+    pub fn with_natives(mut self, natives: NativeSet) -> Self {
+        self.pin.choose_natives(natives);
+        self
+    }
+
+    /// Merges this engine's native modules whatever comes out, and returns the set with that.
+    ///
+    /// # Errors
+    ///
+    /// The engine or a module cannot be fetched, or a module cannot be merged.
+    pub fn measured_natives(&self, progress: &dyn Progress) -> Result<NativeSet, EngineError> {
+        self.ensure_installed(&self.origin, progress)?;
+        self.ensure_modules(progress)?;
+        let installed = self.engine_entry();
+        let module = open_pinned(&installed, &self.pin.files.module)?;
+        let module = module.ok_or_else(|| self.vanished(&installed))?;
+        let patched = self.pin.patched(&read_whole(&module)?)?;
+        let natives = self.pin.natives.as_ref().ok_or(MergeError::Files)?;
+        let merged = natives.merge_any(&patched, &self.read_modules()?)?;
+        let abi = abi_of(&merged)?;
+        let numbers = MergedNumbers {
+            memory_min_pages: abi.memory_min_pages,
+            table_elements: abi.table_elements,
+            data_segments: abi.data_segments,
+        };
+        let merged_module = MergedModule { sha256: Digest::of(&merged), numbers: Some(numbers) };
+        Ok(NativeSet { merged_module, ..natives.clone() })
+    }
+
     /// The cache, in which other modules keep files that are made from the engine.
     #[must_use]
     pub const fn cache(&self) -> &CacheFolder {
@@ -203,7 +235,11 @@ impl EngineStore {
 
     /// The entry of the files of native modules.
     pub(super) fn modules_entry(&self) -> CacheEntry {
-        let files = self.pin.native_files().map(|file| file.sha256.to_string());
+        self.entry_of_modules(self.pin.native_files().map(|file| file.sha256))
+    }
+
+    fn entry_of_modules(&self, files: impl Iterator<Item = Digest>) -> CacheEntry {
+        let files = files.map(|digest| digest.to_string());
         let key = format!("native modules {}", files.collect::<Vec<_>>().join(" "));
         self.cache.entry(Area::Engine, &Digest::of(key.as_bytes()))
     }
@@ -300,7 +336,9 @@ impl EngineStore {
             return Ok(());
         }
         let shared = SharedProgress::beside_lock(progress, entry.path());
-        native_wheels::install(natives, &self.origin, &lock, &shared)
+        let built_in = NativeSet::embedded()?;
+        let near = self.entry_of_modules(built_in.modules.iter().map(|module| module.file.sha256));
+        native_wheels::install(natives, &self.origin, &near, &lock, &shared)
     }
 
     fn is_split(&self) -> Result<bool, EngineError> {
@@ -351,9 +389,12 @@ impl EngineStore {
     fn merged(&self, module: &CheckedFile) -> Result<Vec<u8>, EngineError> {
         let patched = self.pin.patched(&read_whole(module)?)?;
         let Some(natives) = &self.pin.natives else { return Ok(patched) };
+        Ok(natives.merge(&patched, &self.read_modules()?)?)
+    }
+
+    fn read_modules(&self) -> Result<Vec<Vec<u8>>, EngineError> {
         let files = self.open_modules()?.ok_or_else(|| self.vanished(&self.modules_entry()))?;
-        let files = files.iter().map(read_whole).collect::<Result<Vec<_>, _>>()?;
-        Ok(natives.merge(&patched, &files)?)
+        files.iter().map(read_whole).collect()
     }
 
     fn ensure_compiled(

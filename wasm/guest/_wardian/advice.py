@@ -67,10 +67,30 @@ class MissingPackages:
             )
 
 
-# As Python cuts its own frames of a failed import out of the traceback, it cuts this one.
-MissingPackages.find_spec.__code__ = MissingPackages.find_spec.__code__.replace(
-    co_filename="<frozen importlib._bootstrap>"
-)
+class MissingNatives:
+    """The first finder where the engine lacks native modules: a folder of stubs in the place of one is no package."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        """A finder for these modules."""
+        self.names = names
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Finds nothing.
+
+        Raises:
+            ModuleNotFoundError: A program imports one of the modules. The message has advice.
+        """
+        if name in self.names and _is_import():
+            raise ModuleNotFoundError(
+                packages.with_advice(f"No module named {name!r}", name), name=name
+            )
+
+
+# As Python cuts its own frames of a failed import out of the traceback, it cuts these.
+for _finder in (MissingPackages, MissingNatives):
+    _finder.find_spec.__code__ = _finder.find_spec.__code__.replace(  # type: ignore[attr-defined]
+        co_filename="<frozen importlib._bootstrap>"
+    )
 
 
 def _is_import() -> bool:
@@ -235,6 +255,9 @@ def install() -> None:
     import_hooks.HOOKS.change(_PATCHES)
     import_hooks.HOOKS.provide({"multiprocessing.pool": _fill_pool})
     sys.meta_path.append(MissingPackages())  # type: ignore[arg-type]
+    missing = packages.missing_natives(sys.builtin_module_names)
+    if missing:
+        sys.meta_path.insert(0, MissingNatives(missing))  # type: ignore[arg-type]
     builtins.input = _input
     concurrent.futures.ProcessPoolExecutor = processes.ProcessPoolExecutor  # type: ignore
 

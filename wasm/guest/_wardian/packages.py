@@ -427,6 +427,16 @@ MISSING_PARTS: dict[str, str] = {
 """Parts of the standard library that this interpreter lacks, each with advice."""
 
 
+NATIVE_PARTS: dict[str, str] = {
+    "jiter.jiter": "jiter",
+    "msgpack._cmsgpack": "msgpack",
+    "orjson.orjson": "orjson",
+    "pydantic_core._pydantic_core": "pydantic-core",
+    "rpds.rpds": "rpds-py",
+}
+"""Native modules, each with its package. An operator may have built the engine without them."""
+
+
 NOT_INSTALLED = (
     "it is not installed, and nothing can be installed; load_skills_protocol_guide lists what is; "
     "a skill has others that `wardian skills deps lock` has locked"
@@ -437,7 +447,18 @@ def with_advice(text: str, name: object) -> str:
     """The text of an error about a missing module, with advice if it has none."""
     if isinstance(name, str) and "." not in name and text == f"No module named {name!r}":
         return f"{text}: {MISSING_PARTS.get(name, NOT_INSTALLED)}"
+    if isinstance(name, str) and name in NATIVE_PARTS and text == f"No module named {name!r}":
+        return (
+            f"{text}: the engine of this server was built without it; its operator adds it with "
+            f"`wardian engine build --with {NATIVE_PARTS[name]}`"
+        )
     return text
+
+
+def missing_natives(built_in: Iterable[str]) -> frozenset[str]:
+    """The native modules of batteries that are not among those that are built in."""
+    of_batteries = {name for name in NATIVE_PARTS if name.partition(".")[0] in BATTERIES}
+    return frozenset(of_batteries.difference(built_in))
 
 
 def about_installing(words: Iterable[str]) -> str:

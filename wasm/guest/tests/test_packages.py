@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
+import tomllib
 import types
 import unittest.mock
 from pathlib import Path
@@ -55,6 +57,32 @@ class Packages(Sandbox):
         message = packages.substitute_for(f"{name}.part")
         self.assertIn("wardian engine install", message or "")
         self.assertFalse(packages.BATTERIES & packages.SUBSTITUTES.keys())
+
+    def test_a_native_module_that_the_engine_lacks_belongs_to_the_server(self):
+        text = "No module named 'pydantic_core._pydantic_core'"
+        message = packages.with_advice(text, "pydantic_core._pydantic_core")
+        self.assertTrue(message.startswith(f"{text}: the engine of this server was built without it"))
+        self.assertIn("`wardian engine build --with pydantic-core`", message)
+        self.assertEqual(packages.with_advice("No module named 'a.b'", "a.b"), "No module named 'a.b'")
+
+    def test_a_folder_in_the_place_of_a_missing_native_module_is_not_found(self):
+        known = ["jiter.jiter", "msgpack._cmsgpack", "sys"]
+        missing = packages.missing_natives(known)
+        self.assertIn("pydantic_core._pydantic_core", missing)
+        self.assertNotIn("jiter.jiter", missing)
+        self.assertFalse(packages.missing_natives([*known, *missing]))
+        finder = advice.MissingNatives(frozenset({"_wardian.absent"}))
+        sys.meta_path.insert(0, finder)
+        self.addCleanup(sys.meta_path.remove, finder)
+        self.assertIsNone(importlib.util.find_spec("_wardian.absent"))
+        with self.assertRaises(ModuleNotFoundError):
+            importlib.import_module("_wardian.absent")
+
+    def test_every_native_module_of_the_engine_is_known(self):
+        native = Path(__file__).parents[2] / "native/native.toml"
+        modules = tomllib.loads(native.read_text(encoding="utf-8"))["modules"]
+        for module in modules:
+            self.assertEqual(packages.NATIVE_PARTS.get(module["name"]), module["package"])
 
     def test_a_battery_that_is_there_need_not_be_installed(self):
         with unittest.mock.patch("importlib.util.find_spec", lambda name: name == "plotly" or None):

@@ -116,6 +116,15 @@ impl ColdImage<'_> {
     }
 }
 
+/// The interface of `module`.
+///
+/// # Errors
+///
+/// It cannot be read, or not be split.
+pub(crate) fn abi_of(module: &[u8]) -> Result<ModuleAbi, SplitError> {
+    Ok(Parsed::read(module)?.abi)
+}
+
 /// Splits `module`, checks that its interface is `pinned`, and adds exports.
 ///
 /// Needs memory for the result, about as much as the module has code.

@@ -56,6 +56,17 @@ pub enum MergeError {
         /// The digest that it has.
         found: Digest,
     },
+    /// The merged module is not that of the operator's lock.
+    #[error(
+        "the merged module has the SHA-256 {found}, and the lock has {pinned}: another version of this program wrote \
+         it, or it was changed by hand; `wardian engine build` writes it again"
+    )]
+    Locked {
+        /// The digest in the lock.
+        pinned: Digest,
+        /// The digest that it has.
+        found: Digest,
+    },
 }
 
 /// The reason why a native module cannot be merged.

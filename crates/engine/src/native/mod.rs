@@ -15,6 +15,8 @@ mod engine_module;
 mod error;
 mod linking;
 mod merge;
+#[cfg(test)]
+mod merged_code_tests;
 mod merging;
 mod output;
 mod set;
@@ -23,4 +25,6 @@ mod side;
 pub use crate::native::addresses::DataAddresses;
 pub use crate::native::error::{MergeError, SideFault};
 pub use crate::native::merge::{NativeModule, NativeRole, merge};
-pub use crate::native::set::{MergedModule, NativeSet, PinnedModule, SourceDistribution};
+pub use crate::native::set::{
+    MergedModule, MergedNumbers, NativeSet, PinnedModule, SourceDistribution, UNKNOWN_LICENCE,
+};

@@ -1,6 +1,8 @@
 //! The pinned set of native modules: `wasm/native`, built into the program.
 
-use serde::Deserialize;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
@@ -38,7 +40,7 @@ const SHIPPED: [(&str, &[u8]); 2] = [
 ];
 
 /// The native modules that are merged into the engine's module.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NativeSet {
     /// The platform tag of the wheels of a registry.
@@ -52,18 +54,39 @@ pub struct NativeSet {
     /// The module that is merged before them. It is not part of the text of the set; empty for none.
     #[serde(skip)]
     pub(crate) shims: Vec<u8>,
+    /// The file that the set was read from: the lock of an operator. `None` for the set that was built in.
+    #[serde(skip)]
+    pub lock: Option<PathBuf>,
 }
 
 /// The merged module.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MergedModule {
     /// Its digest.
     pub sha256: Digest,
+    /// Its numbers, if they are not those of the pin's interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numbers: Option<MergedNumbers>,
 }
 
+/// The numbers of a merged module that depend on what was merged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergedNumbers {
+    /// Pages of 64 KiB that its memory has at the start.
+    pub memory_min_pages: u64,
+    /// Elements of its table.
+    pub table_elements: u64,
+    /// Active data segments.
+    pub data_segments: u64,
+}
+
+/// What SPDX has for a licence that nobody has stated.
+pub const UNKNOWN_LICENCE: &str = "NOASSERTION";
+
 /// A native module and the wheel that has it.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedModule {
     /// The package in a Python package registry.
@@ -72,9 +95,10 @@ pub struct PinnedModule {
     pub version: String,
     /// The name under which Python imports the module.
     pub name: String,
-    /// Its licence, as an expression of SPDX.
+    /// Its licence, as an expression of SPDX; [`UNKNOWN_LICENCE`] for a wheel of an operator.
     pub licence: String,
     /// The source distribution that it was built from; `None` if its authors publish the wheel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sdist: Option<SourceDistribution>,
     /// The wheel: of a registry, or a part of the program.
     pub wheel: PinnedFile,
@@ -83,7 +107,7 @@ pub struct PinnedModule {
 }
 
 /// A source distribution of a registry.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceDistribution {
     /// Where the source code is offered.
@@ -130,10 +154,19 @@ impl NativeSet {
     pub fn merge(&self, patched: &[u8], files: &[Vec<u8>]) -> Result<Vec<u8>, MergeError> {
         let merged = self.merge_any(patched, files)?;
         let (pinned, found) = (self.merged_module.sha256, Digest::of(&merged));
-        if found == pinned { Ok(merged) } else { Err(MergeError::Result { pinned, found }) }
+        match self.lock {
+            _ if found == pinned => Ok(merged),
+            None => Err(MergeError::Result { pinned, found }),
+            Some(_) => Err(MergeError::Locked { pinned, found }),
+        }
     }
 
-    fn merge_any(&self, patched: &[u8], files: &[Vec<u8>]) -> Result<Vec<u8>, MergeError> {
+    /// Merges the set into the patched module, whatever comes out.
+    pub(crate) fn merge_any(
+        &self,
+        patched: &[u8],
+        files: &[Vec<u8>],
+    ) -> Result<Vec<u8>, MergeError> {
         if files.len() != self.modules.len() {
             return Err(MergeError::Files);
         }

@@ -13,7 +13,7 @@ use std::process::Command;
 
 use zip::ZipArchive;
 
-use crate::cache::entry::CacheEntryLock;
+use crate::cache::entry::{CacheEntry, CacheEntryLock};
 use crate::cache::file::{open_existing, storage};
 use crate::cache::record::digest_of;
 use crate::error::{EngineError, PathFault};
@@ -23,9 +23,10 @@ use crate::source::fetch::{
     EngineOrigin, damaged, download_folder, ensure_digest, find_in, pip_arguments, run, store,
     unusable,
 };
+use crate::source::native_lock;
 use crate::source::pinned_file::PinnedFile;
 
-/// Puts the files of all modules on the entry.
+/// Puts the files of all modules on the entry. Those that `near` has, the entry of another set, are copied.
 ///
 /// # Errors
 ///
@@ -33,20 +34,58 @@ use crate::source::pinned_file::PinnedFile;
 pub(crate) fn install(
     set: &NativeSet,
     origin: &EngineOrigin,
+    near: &CacheEntry,
     entry: &CacheEntryLock<'_>,
     progress: &dyn Progress,
 ) -> Result<(), EngineError> {
     let running = Running::begin(progress, Step::Modules, None);
+    let mut missing = Vec::new();
+    for module in from_lock(set, entry)? {
+        let PinnedModule { file, .. } = module;
+        let is_there = near.find_record(file.name())?.is_some_and(|one| one.sha256 == file.sha256);
+        let found =
+            if is_there { near.open_checked(file.name(), Some(&file.sha256))? } else { None };
+        match found {
+            Some(found) => store(file, &mut found.content(), entry, &mut |_| ())?,
+            None => missing.push(module),
+        }
+    }
     match origin {
+        _ if missing.is_empty() => {}
         EngineOrigin::Registry { python } => {
             let folder = download_folder(entry)?;
-            download(set, python, folder.path())?;
-            from_folder(set, folder.path(), entry)?;
+            if missing.iter().any(|module| module.shipped().is_none()) {
+                download(set, &missing, python, folder.path())?;
+            }
+            from_folder(&missing, folder.path(), entry)?;
         }
-        EngineOrigin::Path(path) => from_folder(set, folder_of(path), entry)?,
+        EngineOrigin::Path(path) => from_folder(&missing, folder_of(path), entry)?,
     }
     running.finish();
     Ok(())
+}
+
+/// Takes modules out of wheels that lie beside the operator's lock. Returns the others.
+fn from_lock<'a>(
+    set: &'a NativeSet,
+    entry: &CacheEntryLock<'_>,
+) -> Result<Vec<&'a PinnedModule>, EngineError> {
+    let folder = set.lock.as_deref().map(native_lock::folder_of);
+    let mut missing = Vec::new();
+    for module in &set.modules {
+        let place = folder.as_ref().map(|folder| folder.join(module.wheel.name()));
+        let opened = match &place {
+            Some(place) => {
+                open_existing(place).map_err(|cause| unusable(UNREADABLE, place, cause))?
+            }
+            None => None,
+        };
+        match opened {
+            Some(wheel) => from_wheel(module, &wheel, entry)?,
+            None => missing.push(module),
+        }
+    }
+    Ok(missing)
 }
 
 /// The folder itself, or the folder of the engine's wheel.
@@ -57,10 +96,15 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Lets the package client fetch all wheels into an empty folder.
-fn download(set: &NativeSet, python: &Path, folder: &Path) -> Result<(), EngineError> {
+/// Lets the package client fetch the wheels of `modules` into an empty folder.
+fn download(
+    set: &NativeSet,
+    modules: &[&PinnedModule],
+    python: &Path,
+    folder: &Path,
+) -> Result<(), EngineError> {
     let requirements = folder.join("requirements.txt");
-    let published = set.modules.iter().filter(|module| module.shipped().is_none());
+    let published = modules.iter().filter(|module| module.shipped().is_none());
     let lines = published.map(|module| format!("{}\n", module.requirement()));
     fs::write(&requirements, lines.collect::<String>())
         .map_err(storage("write to", &requirements))?;
@@ -88,11 +132,11 @@ fn tags(set: &NativeSet) -> Vec<OsString> {
 }
 
 fn from_folder(
-    set: &NativeSet,
+    modules: &[&PinnedModule],
     folder: &Path,
     entry: &CacheEntryLock<'_>,
 ) -> Result<(), EngineError> {
-    for module in &set.modules {
+    for module in modules {
         if let Some(wheel) = module.shipped() {
             from_archive(module, Cursor::new(wheel), entry)?;
             continue;
@@ -173,6 +217,8 @@ mod tests {
 
     use super::*;
     use crate::progress::Silent;
+    use crate::source::native_choice::choose_set;
+    use crate::source::native_lock::{load_lock, save_lock};
     use crate::tiny::{Recorder, TinyEngine};
 
     /// Installs into an empty cache and returns the names of the installed files.
@@ -180,7 +226,8 @@ mod tests {
         let entry = tiny.store().modules_entry();
         let lock = entry.lock(|| {}).unwrap();
         let set = tiny.pin.natives.as_ref().unwrap();
-        install(set, &EngineOrigin::Path(path), &lock, &Silent)?;
+        let near = tiny.store().split_entry();
+        install(set, &EngineOrigin::Path(path), &near, &lock, &Silent)?;
         Ok(entry.names().unwrap())
     }
 
@@ -233,6 +280,79 @@ mod tests {
         let line = set.modules[0].requirement();
         let pinned = format!("msgpack==1.2.4 --hash=sha256:{}", set.modules[0].wheel.sha256);
         assert_eq!(line, pinned);
+    }
+
+    /// The set of the tiny engine as a lock in a folder of its own, with the wheel beside it.
+    fn locked(tiny: &TinyEngine, folder: &Path) -> NativeSet {
+        let wheel = "pkg-1-cp314-cp314-pyemscripten_2026_0_wasm32.whl";
+        fs::copy(tiny.native_wheel(), folder.join(wheel)).unwrap();
+        let lock = folder.join("native.toml");
+        let chosen = choose_set(&["pkg".to_owned()], &lock).unwrap();
+        // The tiny engine lacks what the shims need.
+        NativeSet { shims: Vec::new(), ..chosen }
+    }
+
+    #[test]
+    fn a_locked_set_is_an_engine_of_its_own() {
+        let variant = crate::code::instrumentation::Variant::Timed;
+        let tiny = TinyEngine::with_a_native_module();
+        let folder = tempfile::tempdir().unwrap();
+        let set = locked(&tiny, folder.path());
+        let measured = tiny.store().with_natives(set).measured_natives(&Silent).unwrap();
+        // The same module under the same name, so the same engine, whoever has chosen it.
+        assert_eq!(measured.merged_module.sha256, tiny.pin.compiled_module());
+        let lock = measured.lock.clone().unwrap();
+        save_lock(&measured, &lock).unwrap();
+        let read = || NativeSet { shims: Vec::new(), ..load_lock(&lock).unwrap() };
+        let store = tiny.store().with_natives(read());
+        let artifacts = store.ensure(variant, &Silent).unwrap();
+        assert_eq!(artifacts.facts.memory_min_pages, 2);
+        let report = store.report().unwrap().native;
+        assert_eq!(
+            (report.lock.as_ref(), report.modules[0].package.as_str()),
+            (Some(&lock), "pkg")
+        );
+
+        // An engine without modules is another one, with numbers of its own.
+        let none = NativeSet { modules: Vec::new(), ..measured.clone() };
+        let none = tiny.store().with_natives(none).measured_natives(&Silent).unwrap();
+        assert_ne!(none.merged_module.sha256, measured.merged_module.sha256);
+        let other = tiny.store().with_natives(none).ensure(variant, &Silent).unwrap();
+        assert_ne!(other.key.module, artifacts.key.module);
+        assert_ne!(other.native.path, artifacts.native.path);
+        assert_eq!(other.facts.memory_min_pages, 1);
+        assert!(store.is_ready(variant).unwrap(), "both stay in the cache");
+    }
+
+    #[test]
+    fn a_lock_that_was_changed_is_refused_with_what_to_do() {
+        let variant = crate::code::instrumentation::Variant::Timed;
+        let tiny = TinyEngine::with_a_native_module();
+        let folder = tempfile::tempdir().unwrap();
+        let set = locked(&tiny, folder.path());
+        let measured = tiny.store().with_natives(set).measured_natives(&Silent).unwrap();
+        let ensure = |set: NativeSet| tiny.store().with_natives(set).ensure(variant, &Silent);
+
+        let mut other = measured.clone();
+        other.merged_module.sha256 = wardian_vocabulary::ids::Digest::of(b"another");
+        let error = ensure(other).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("`wardian engine build` writes it again"), "{cause}");
+
+        let mut other = measured.clone();
+        other.merged_module.numbers.as_mut().unwrap().table_elements = 4;
+        let error = ensure(other).unwrap_err();
+        let cause = std::error::Error::source(&error).unwrap().to_string();
+        assert!(cause.contains("5 table elements instead of 4"), "{cause}");
+
+        // Neither beside the lock nor beside the engine.
+        let wheel = measured.modules[0].wheel.name().to_owned();
+        fs::remove_file(folder.path().join(wheel)).unwrap();
+        fs::remove_dir_all(tiny.store().modules_entry().path()).ok();
+        let mut other = measured;
+        other.modules[0].file.sha256 = wardian_vocabulary::ids::Digest::of(b"new");
+        let error = ensure(other).unwrap_err().to_string();
+        assert!(error.contains("lacks the wheel of a native module"), "{error}");
     }
 
     #[test]

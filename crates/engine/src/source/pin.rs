@@ -166,6 +166,16 @@ impl EnginePin {
         modules.map(|module| &module.file)
     }
 
+    /// Takes another set of native modules, with the numbers of what comes out.
+    pub(crate) fn choose_natives(&mut self, set: NativeSet) {
+        if let Some(numbers) = set.merged_module.numbers {
+            self.abi.memory_min_pages = numbers.memory_min_pages;
+            self.abi.table_elements = numbers.table_elements;
+            self.abi.data_segments = numbers.data_segments;
+        }
+        self.natives = Some(set);
+    }
+
     /// The exports to add.
     #[must_use]
     pub(crate) fn added_exports(&self) -> Vec<AddedExport<'_>> {

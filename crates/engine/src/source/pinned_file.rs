@@ -1,12 +1,12 @@
 //! A file whose content is known beforehand.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
 /// A file whose content is known beforehand.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PinnedFile {
     /// Its path in the wheel, with `/`; for the wheel itself its file name.
