@@ -80,6 +80,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/places.py",
     "_wardian/platform.py",
     "_wardian/popen.py",
+    "_wardian/portals.py",
     "_wardian/processes.py",
     "_wardian/program_parts.py",
     "_wardian/programs.py",
