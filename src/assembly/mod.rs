@@ -15,7 +15,8 @@ mod worker;
 
 pub use crate::assembly::blobs::{OwnBlobs, open_blobs, open_blobs_beside};
 pub use crate::assembly::engine::{
-    MeteredCode, has_images_of_tenants, images_made, install_engine, lock_natives, open_engine,
+    MeteredCode, has_images_of_tenants, images_made, install_engine, install_images_with_batteries,
+    lock_natives, open_engine,
 };
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
 pub use crate::assembly::metrics::{JournalState, SessionsState, TokenKeysState};

@@ -14,6 +14,7 @@ use tracing::warn;
 use crate::assembly::blobs::{self, OwnBlobs, open_blobs, open_blobs_with, sweep};
 use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine::files::EngineFiles;
+use crate::assembly::engine::image_store::image_store;
 use crate::assembly::error::AssemblyError;
 use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
@@ -30,7 +31,6 @@ use wardian_engine::code::compile::CompileKey;
 use wardian_engine::progress::Progress;
 use wardian_formats::job::frame::outcome_max;
 use wardian_formats::provenance::{EngineIdentity, MadeBy, Toolchain};
-use wardian_image_builder::ImageStore;
 use wardian_images::{Image, ImageCache, ImageRules, PackageSet};
 use wardian_service::{
     DetachPolicy, Discovery, DiscoveryParts, LimitPolicy, Metering, NetworkAccess, PackageAccess,
@@ -193,7 +193,7 @@ impl Runtime {
         let limits = limit_policy(config, &base);
         let metering = metering(config, &files);
         let tenant_images = block_in_place(|| images_of_tenants(config, &files, progress))?;
-        let images = shared_images(config, &files, base);
+        let images = shared_images(config, &files, base)?;
         let pool = Arc::new(Pool::start(pool_config(config, files.command(config)?, cgroups))?);
         let packages = Arc::new(package_access(config, &files.timed)?);
         // Reproducible runs count fuel, and are refused without the batteries.
@@ -216,7 +216,7 @@ impl Runtime {
             pool: Arc::clone(&pool),
             images: Arc::clone(&images),
             tenant_images,
-            image_version: ImageStore::new(&files.engine, &files.timed).version(),
+            image_version: image_store(config, &files.engine, &files.timed)?.version(),
             limits,
             metrics,
             toolchain: toolchain(&files.timed),
@@ -348,9 +348,13 @@ fn secret_access(config: &Config) -> SecretAccess {
 }
 
 /// The images that tenants share.
-fn shared_images(config: &Config, files: &EngineFiles, base: Image) -> ImageCache {
-    let kept = ImageStore::new(&files.engine, &files.timed).sparing(&config.images.tenants);
-    ImageCache::new(Box::new(kept), base, image_rules(config))
+fn shared_images(
+    config: &Config,
+    files: &EngineFiles,
+    base: Image,
+) -> Result<ImageCache, AssemblyError> {
+    let kept = image_store(config, &files.engine, &files.timed)?.sparing(&config.images.tenants);
+    Ok(ImageCache::new(Box::new(kept), base, image_rules(config)))
 }
 
 /// The images of tenants that have some of their own: a base image each, and no further ones.
@@ -359,7 +363,7 @@ fn images_of_tenants(
     files: &EngineFiles,
     progress: &dyn Progress,
 ) -> Result<BTreeMap<TenantId, Arc<ImageCache>>, AssemblyError> {
-    let shared = ImageStore::new(&files.engine, &files.timed);
+    let shared = image_store(config, &files.engine, &files.timed)?;
     let none = ByteCount::default();
     let rules = ImageRules {
         profiles: Vec::new(),

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::packages::{LayerGuard, Wheels, batteries, unique};
 use crate::support::cache::own_cache;
 use crate::support::{Client, Command, SkillFolder, TestServer, Watched, eventually, output};
 
@@ -109,7 +110,8 @@ def main(args):
 #[test]
 fn a_battery_is_found_whether_its_user_comes_from_an_image_or_not() {
     let plain = TestServer::start(&["--set", "images.on_need=false"]);
-    let all = "documents+http+lxml+matplotlib+networkx+pillow+scipy+sklearn+statsmodels+sympy";
+    let all =
+        "documents+http+lxml+matplotlib+networkx+pillow+scipy+sklearn+statsmodels+sympy+pydantic";
     let rich = TestServer::start(&["--set", &format!("images.profiles={all}")]);
     rich.wait_for_log(" is ready");
     for code in LOOK_UPS {
@@ -123,6 +125,122 @@ fn a_battery_is_found_whether_its_user_comes_from_an_image_or_not() {
     let missed = output(&missed);
     assert!(missed["count"].as_u64().unwrap() > 10, "{missed}");
     assert_eq!(missed["there"], json!({}), "add what repairs it to `_wardian/late.py`");
+}
+
+/// Programs that import pydantic. What they answer must not depend on the image.
+const MODELS: [&str; 6] = [
+    "from pydantic import BaseModel, Field, ValidationError
+class Item(BaseModel):
+    name: str = Field(min_length=1)
+    parts: list['Item'] = []
+def main(args):
+    item = Item.model_validate({'name': 'a', 'parts': [{'name': 'b'}]})
+    try: Item(name='', parts=3)
+    except ValidationError as error: wrong = error.errors(include_url=False, include_input=False)
+    return [item.model_dump(), Item.model_json_schema(), [str(one['loc']) for one in wrong], Item.__module__]
+",
+    "import pydantic, pydantic_core, annotated_types, typing_inspection
+def main(args):
+    files = [one.__file__ for one in (pydantic, pydantic_core, annotated_types, typing_inspection)]
+    return [files, pydantic.VERSION, pydantic_core.__version__, pydantic.version.version_info().count('plugin')]
+",
+    "import sys, pydantic.dataclasses
+def main(args):
+    first = pydantic.BaseModel
+    for name in [name for name in sys.modules if name.split('.')[0] == 'pydantic']: del sys.modules[name]
+    import pydantic as again
+    class M(again.BaseModel): x: int
+    return [first is again.BaseModel, M(x='1').x]
+",
+    "import pydantic, json, subprocess, sys
+def main(args):
+    code = 'import pydantic; print(pydantic.TypeAdapter(list[int]).validate_json(b\"[1, 2]\"))'
+    return subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout
+",
+    "import pydantic
+class M(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra='forbid')
+    x: int
+def main(args): return M(x=1, y=2)
+",
+    "import pydantic, gc, warnings
+class Loop(pydantic.BaseModel):
+    other: 'Loop | None' = None
+def main(args):
+    for _ in range(50): Loop(other=Loop())
+    return [len(warnings.filters), gc.collect() >= 0, pydantic.create_model('N', x=(int, 1))().x]
+",
+];
+
+/// The top-level modules of batteries that an image has.
+const OF_BATTERIES: &str = "import pydantic, sys
+from _wardian import child_modules
+def main(args):
+    names = {name.split('.')[0] for name, module in child_modules._known.items()
+             if str(getattr(module, '__file__', '')).startswith('/usr/local/lib/batteries/')}
+    return sorted(names)
+";
+
+#[test]
+fn an_image_of_batteries_decides_nothing_but_the_time() {
+    batteries();
+    let plain = TestServer::start(&["--set", "images.on_need=false"]);
+    let rich = ["--set", "images.profiles=scipy+pydantic", "--set", "log.level=debug"];
+    let rich = TestServer::start(&rich);
+    rich.wait_for_log("the image `scipy+pydantic` is ready");
+    for code in MODELS {
+        let expected = comparable(&plain.client(), code);
+        assert_ne!(expected[0], Value::Null, "{expected}");
+        assert_eq!(comparable(&rich.client(), code), expected, "{code}");
+    }
+    rich.wait_for_log("started from the image `scipy+pydantic`");
+    let found = rich.client().run(OF_BATTERIES);
+    let expected = ["annotated_types", "pydantic", "pydantic_core", "typing_inspection"];
+    assert_eq!(output(&found)["result"], json!(expected), "add them to `PACKAGES_OF_PYDANTIC`");
+    let session = rich.client().run_with(
+        "import pydantic\nclass M(pydantic.BaseModel):\n    x: int",
+        json!({"session": "new"}),
+    );
+    output(&session);
+    let id = session["session"]["id"].as_str().unwrap().to_owned();
+    let next = rich.client().run_with("M(x='3').x", json!({"session": id}));
+    assert_eq!(output(&next)["result"], 3);
+    rich.client().delete(&format!("/v1/sessions/{id}"));
+}
+
+#[test]
+fn a_skill_that_locks_a_package_of_an_image_gets_its_own() {
+    batteries();
+    let (command, wheels, skills) = (Command::new(), Wheels::new(), SkillFolder::new());
+    let mark = unique();
+    wheels.add("annotated_types", "99.0", &[], &[("annotated_types/__init__.py", &mark)]);
+    wheels.add("tiny_models", "1.0", &["pydantic>=2.10"], &[("tiny_models.py", &mark)]);
+    let own = "import annotated_types, sys\ndef unused():\n    import pydantic\ndef main(args):\n    \
+               return [annotated_types.MARK, 'pydantic' in sys.modules]\n";
+    let models = "import tiny_models, pydantic\ndef main(args):\n    return pydantic.__file__\n";
+    skills.action("acme.own", "1.0.0", own).action("acme.models", "1.0.0", models);
+    skills.file("acme.own/code/requirements.txt", "annotated-types>=99\n");
+    skills.file("acme.models/code/requirements.txt", "tiny-models\npydantic\n");
+    let lock = |skill: &str| {
+        let folder = skills.at(skill);
+        let lock = ["skills", "deps", "lock", folder.to_str().unwrap(), "--from", wheels.path()];
+        let locked = command.run(&[&lock[..], &["--json"]].concat()).with(0).json();
+        (LayerGuard::of(&command, &locked), locked)
+    };
+    let (_own, (_above, locked)) = (lock("acme.own"), lock("acme.models"));
+    assert_eq!(locked["batteries"][0]["name"], "pydantic", "{locked:#}");
+    assert_eq!(locked["packages"].as_array().unwrap().len(), 1, "{locked:#}");
+    let server = ["--skills", skills.path(), "--set", "images.profiles=pydantic"];
+    let server = TestServer::start(&[&server[..], &["--set", "log.level=debug"]].concat());
+    server.wait_for_log("the image `pydantic` is ready");
+    let client = server.client();
+    let own = output(&client.execute("acme.own", json!({})))["result"].clone();
+    assert!(mark.contains(own[0].as_str().unwrap()) && own[1] == false, "{own}");
+    let above = client.execute("acme.models", json!({}));
+    let file = "/usr/local/lib/batteries/pydantic/__init__.py";
+    assert_eq!(output(&above)["result"], file, "{above:#}");
+    let begun = above["run_id"].as_str().unwrap();
+    server.wait_for_log(&format!("run `{begun}` started from the image `pydantic`"));
 }
 
 #[test]

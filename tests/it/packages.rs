@@ -26,19 +26,25 @@ use crate::support::{
 };
 
 /// A folder with wheels.
-struct Wheels(TempDir);
+pub(crate) struct Wheels(TempDir);
 
 impl Wheels {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn path(&self) -> &str {
+    pub(crate) fn path(&self) -> &str {
         self.0.path().to_str().unwrap()
     }
 
     /// Writes a wheel of pure Python.
-    fn add(&self, name: &str, version: &str, requires: &[&str], files: &[(&str, &str)]) -> &Self {
+    pub(crate) fn add(
+        &self,
+        name: &str,
+        version: &str,
+        requires: &[&str],
+        files: &[(&str, &str)],
+    ) -> &Self {
         self.add_as(name, version, "py3-none-any", requires, files)
     }
 
@@ -84,15 +90,15 @@ impl Wheels {
 }
 
 /// A text that no other test run has, so that its layer is not there yet.
-fn unique() -> String {
+pub(crate) fn unique() -> String {
     format!("MARK = {:?}\n", tempfile::tempdir().unwrap().path().file_name().unwrap())
 }
 
 /// Removes the layer of a lock when the test ends.
-struct LayerGuard(Vec<PathBuf>);
+pub(crate) struct LayerGuard(Vec<PathBuf>);
 
 impl LayerGuard {
-    fn of(command: &Command, locked: &Value) -> Self {
+    pub(crate) fn of(command: &Command, locked: &Value) -> Self {
         let config = command.run(&["config", "--json"]).with(0).json();
         let settings = config.as_array().unwrap_or_else(|| config["settings"].as_array().unwrap());
         let cache = settings.iter().find(|one| one["key"] == "cache_dir").unwrap();

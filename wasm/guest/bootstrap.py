@@ -1,12 +1,13 @@
 """Turns a freshly started interpreter into an image that runs programs.
 
-The host executes this text once, in one turn, with two globals defined above it:
+The host executes this text once, in one turn, with three globals defined above it:
 
     MODULES   {module name: (is a package, source text)}: `_wardian`, `runtime` and what is in them
     WARM_UPS  [(file name, source text)]: files of `images/`, `base.py` first
+    WARM_UPS_WITH_BATTERIES  the same: those that import batteries
 
-and needs the folders that every run has: a writable `/workspace`, also seen as `/tmp`, and the
-library. Afterwards it copies the memory. An exception means that there is no image.
+and needs the folders that every run has: a writable `/workspace`, also seen as `/tmp`, the library,
+and the batteries if some are imported. Afterwards it copies the memory. An exception means that there is no image.
 
 The image has imported and used what the warm-ups say, knows the modules, and replaces the step in
 which the interpreter would parse a turn's text by the call of `_wardian.run`.
@@ -159,13 +160,25 @@ def install_modules(modules):
     late.install()
 
 
-def warm_up(warm_ups):
-    """Runs the files that import and use what users will use."""
+def warm_up(warm_ups, with_batteries):
+    """Runs the files that import and use what users will use.
+
+    Only those of batteries see the batteries: the others are the same in all images.
+    """
     from _wardian import late
 
     late.offer_pytz()
     late.begin_notes()
-    for file_name, source in warm_ups:
+    at = sys.path.index(BATTERIES)
+    del sys.path[at]
+    run_all(warm_ups)
+    sys.path.insert(at, BATTERIES)
+    run_all(with_batteries)
+
+
+def run_all(files):
+    """Executes files, each in a namespace of its own."""
+    for file_name, source in files:
         namespace = {"__name__": "warm_up", "__builtins__": builtins}
         exec(compile(source, OWN_CODE + file_name, "exec", 0, True), namespace)
 
@@ -210,14 +223,14 @@ def start_runs_directly():
     _reactor._run_turn = lambda text, name: run()
 
 
-def build(modules, warm_ups):
+def build(modules, warm_ups, with_batteries):
     """Makes everything ready, in the order in which one needs the other."""
     install_first(modules)
     install_network(modules)
     prepare_process()
     install_modules(modules)
     install_platform()
-    warm_up(warm_ups)
+    warm_up(warm_ups, with_batteries)
 
     from _wardian import amendments, library, rehearsal
 
@@ -230,7 +243,7 @@ def build(modules, warm_ups):
 
 
 if __name__ == "__main__":
-    build(MODULES, WARM_UPS)  # noqa: F821
+    build(MODULES, WARM_UPS, WARM_UPS_WITH_BATTERIES)  # noqa: F821
     for _name in [name for name in globals() if not name.startswith("_") and name != "gc"]:
         del globals()[_name]
     gc.collect()

@@ -218,7 +218,7 @@ impl SettingValue for Vec<PathBuf> {
 impl SettingValue for Vec<PackageSet> {
     const EXPECTED: &'static str = "a list of images, each groups of packages joined by `+`, such \
         as \"matplotlib+sklearn\" (groups: documents, http, lxml, matplotlib, networkx, pillow, \
-        scipy, sklearn, statsmodels, sympy)";
+        scipy, sklearn, statsmodels, sympy, pydantic)";
 
     fn from_text(text: &str) -> Option<Self> {
         Vec::<String>::from_text(text)?.iter().map(|name| name.parse().ok()).collect()

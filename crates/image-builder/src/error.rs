@@ -18,6 +18,15 @@ pub enum ImageError {
         #[source]
         cause: SandboxError,
     },
+    /// The image would have batteries, and they are not on this machine.
+    #[error(
+        "the image `{name}` has batteries, which are not on this machine: `wardian engine install` \
+         fetches them"
+    )]
+    NoBatteries {
+        /// The name of the image.
+        name: String,
+    },
     /// The cache could not be read or written.
     #[error("the image `{name}` cannot be kept in the cache")]
     Storage {

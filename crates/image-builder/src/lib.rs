@@ -22,6 +22,15 @@
 //! folders or the user enters it, so every machine makes the same bytes from the same engine. A
 //! program that uses the known secret to prepare collisions slows down no run but its own.
 
+//!
+//! # Images with batteries
+//!
+//! An image with a [group of batteries](wardian_images::PackageSet::OF_BATTERIES) has modules whose files
+//! are in the layer of the batteries, at the path at which every run has it. It is made with that layer,
+//! whose digest is part of its key, and only runs that mount the layer may begin as it. Other packages
+//! do not see the batteries while an image is made, so they are the same in all images.
+
+mod batteries;
 mod error;
 mod key;
 mod locking;
@@ -29,5 +38,6 @@ mod secret;
 mod source;
 mod store;
 
+pub use crate::batteries::Batteries;
 pub use crate::error::ImageError;
 pub use crate::store::{ImageStore, LARGEST_IMAGE};

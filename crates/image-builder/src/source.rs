@@ -80,6 +80,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/places.py",
     "_wardian/platform.py",
     "_wardian/popen.py",
+    "_wardian/portals.py",
     "_wardian/processes.py",
     "_wardian/program_parts.py",
     "_wardian/programs.py",
@@ -131,6 +132,7 @@ const WARM_UPS: &[(&str, &str)] = guest_files![
     "images/matplotlib.py",
     "images/networkx.py",
     "images/pillow.py",
+    "images/pydantic.py",
     "images/scipy.py",
     "images/sklearn.py",
     "images/statsmodels.py",
@@ -150,16 +152,26 @@ pub(super) fn text(packages: PackageSet) -> String {
         // Writing to a string cannot fail.
         writeln!(text, "    {module}: ({is_package}, {source}),").ok();
     }
+    let of_batteries = PackageSet::OF_BATTERIES;
+    let of_engine = ["base"].into_iter().chain(packages.without(of_batteries).groups());
+    let of_batteries = packages.without(PackageSet::ALL.without(of_batteries)).groups();
     text.push_str("}\nWARM_UPS = [\n");
-    for name in ["base"].into_iter().chain(packages.groups()) {
-        let path = format!("images/{name}.py");
-        if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
-            writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();
-        }
-    }
+    push_warm_ups(&mut text, of_engine);
+    text.push_str("]\nWARM_UPS_WITH_BATTERIES = [\n");
+    push_warm_ups(&mut text, of_batteries);
     text.push_str("]\n");
     text.push_str(BOOTSTRAP);
     text
+}
+
+fn push_warm_ups(text: &mut String, names: impl Iterator<Item = &'static str>) {
+    for name in names {
+        let path = format!("images/{name}.py");
+        if let Some((path, source)) = WARM_UPS.iter().find(|(known, _)| *known == path) {
+            // Writing to a string cannot fail.
+            writeln!(text, "    ({}, {}),", literal(path), literal(source)).ok();
+        }
+    }
 }
 
 /// `runtime/blobs.py` is the module `runtime.blobs`; a package is named like its folder.
@@ -212,6 +224,7 @@ mod tests {
         assert!(source.contains("\"_wardian.runner\": (False, "));
         assert!(source.contains("(\"images/base.py\", "));
         assert!(!source.contains("(\"images/sympy.py\", "));
+        assert!(source.contains("WARM_UPS_WITH_BATTERIES = [\n]"));
         assert!(source.ends_with(BOOTSTRAP));
     }
 

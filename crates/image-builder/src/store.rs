@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::value::to_raw_value;
 
+use crate::batteries::Batteries;
 use crate::error::ImageError;
 use crate::key::{ImageOrigin, key};
 use crate::secret::{self, HASH_SECRET, MASTER, MASTER_SIZE};
@@ -17,6 +18,7 @@ use wardian_engine::cache::file::CheckedFile;
 use wardian_engine::progress::{Progress, Running, Step};
 use wardian_engine::{EngineArtifacts, EngineStore, HashSecretPlace};
 use wardian_formats::job::image::ImageContent;
+use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::limits::RunLimits;
 use wardian_images::{Image, ImageFault, ImageUsage, KeptImage, KeptImages, PackageSet};
 use wardian_sandbox::clock_and_random::ClockAndRandomMode;
@@ -61,6 +63,8 @@ pub struct ImageStore {
     tenant: Option<TenantId>,
     /// Tenants whose base images are not removed.
     spared: Vec<TenantId>,
+    /// Without them, images have no groups of batteries.
+    batteries: Option<Arc<dyn Batteries>>,
 }
 
 impl ImageStore {
@@ -68,14 +72,20 @@ impl ImageStore {
     #[must_use]
     pub fn new(engine: &EngineStore, artifacts: &Arc<EngineArtifacts>) -> Self {
         let (engine, artifacts) = (engine.clone(), Arc::clone(artifacts));
-        Self { engine, artifacts, tenant: None, spared: Vec::new() }
+        Self { engine, artifacts, tenant: None, spared: Vec::new(), batteries: None }
+    }
+
+    /// The same images, and those with groups of batteries.
+    #[must_use]
+    pub fn with_batteries(self, batteries: Arc<dyn Batteries>) -> Self {
+        Self { batteries: Some(batteries), ..self }
     }
 
     /// The images of one tenant, which have a hash secret of their own.
     #[must_use]
     pub fn of_tenant(&self, tenant: &TenantId) -> Self {
-        let tenant = Some(tenant.clone());
-        Self { tenant, ..Self::new(&self.engine, &self.artifacts) }
+        let (tenant, batteries) = (Some(tenant.clone()), self.batteries.clone());
+        Self { tenant, batteries, ..Self::new(&self.engine, &self.artifacts) }
     }
 
     /// The same images. The base images of `tenants` are spared when images are removed.
@@ -88,7 +98,8 @@ impl ImageStore {
     /// packages. A guest that began as an image can go on as long as this is the same.
     #[must_use]
     pub fn version(&self) -> Digest {
-        key(&self.origin(), Digest::of(b"any"), &source::text(PackageSet::ALL))
+        let all = self.possible(PackageSet::ALL);
+        key(&self.origin(all), Digest::of(b"any"), &source::text(all))
     }
 
     /// True if the image for `packages` is in the cache.
@@ -100,19 +111,19 @@ impl ImageStore {
         Ok(self.entry(packages)?.find_record(MEMORY)?.is_some())
     }
 
-    /// The image for `packages`, made now if it is not in the cache.
+    /// The image for `packages`, made now if it is not in the cache. It has no groups of batteries if
+    /// this store has [none](Self::with_batteries).
     ///
     /// # Errors
     ///
-    /// The interpreter cannot be warmed up, or the cache fails.
+    /// The interpreter cannot be warmed up, the batteries are not on this machine, or the cache fails.
     pub fn ensure(
         &self,
         packages: PackageSet,
         progress: &dyn Progress,
     ) -> Result<Image, ImageError> {
-        let secret = self.hash_secret(packages)?;
-        let source = source::text(packages);
-        let entry = self.entry_of(&source, &secret);
+        let packages = self.possible(packages);
+        let entry = self.entry(packages)?;
         if let Some(image) = find(&entry, packages)? {
             return Ok(image);
         }
@@ -123,7 +134,9 @@ impl ImageStore {
         let running = Running::begin(progress, Step::WarmUp, None);
         let storage = |cause| ImageError::Storage { name: packages.to_string(), cause };
         let failed = |cause| ImageError::Sandbox { name: packages.to_string(), cause };
-        let order = self.order(packages, source, &secret).map_err(failed)?;
+        let batteries = self.batteries_for(packages)?;
+        let secret = self.hash_secret(packages)?;
+        let order = self.order(packages, &secret, batteries).map_err(failed)?;
         let warmed = warm_up(order).map_err(failed)?;
         let made_from = BTreeMap::from([
             (PROFILE.to_owned(), packages.to_string()),
@@ -162,17 +175,42 @@ impl ImageStore {
 
     /// The cache entry of the image for `packages`.
     fn entry(&self, packages: PackageSet) -> Result<CacheEntry, ImageError> {
-        Ok(self.entry_of(&source::text(packages), &self.hash_secret(packages)?))
+        let packages = self.possible(packages);
+        let secret = Digest::of(&self.hash_secret(packages)?);
+        let key = key(&self.origin(packages), secret, &source::text(packages));
+        Ok(self.engine.cache().entry(Area::Images, &key))
     }
 
-    /// The cache entry of the image that is made from `source` with a secret.
-    fn entry_of(&self, source: &str, secret: &[u8]) -> CacheEntry {
-        let key = key(&self.origin(), Digest::of(secret), source);
-        self.engine.cache().entry(Area::Images, &key)
+    /// The packages that images of this store can have.
+    fn possible(&self, packages: PackageSet) -> PackageSet {
+        match self.batteries {
+            Some(_) => packages,
+            None => packages.without(PackageSet::OF_BATTERIES),
+        }
+    }
+
+    /// The batteries of which the image for `packages` has some.
+    fn batteries_of(&self, packages: PackageSet) -> Option<&dyn Batteries> {
+        let has_some = packages.shared_with(PackageSet::OF_BATTERIES) > 0;
+        self.batteries.as_deref().filter(|_| has_some)
+    }
+
+    /// The layer of the batteries and its bytecode, to make the image for `packages`.
+    fn batteries_for(
+        &self,
+        packages: PackageSet,
+    ) -> Result<Option<(LayerContent, Option<LayerContent>)>, ImageError> {
+        let Some(batteries) = self.batteries_of(packages) else { return Ok(None) };
+        let name = packages.to_string();
+        match batteries.open() {
+            Ok(Some(found)) => Ok(Some(found)),
+            Ok(None) => Err(ImageError::NoBatteries { name }),
+            Err(cause) => Err(ImageError::Storage { name, cause }),
+        }
     }
 
     /// The inputs of images besides their source.
-    fn origin(&self) -> ImageOrigin {
+    fn origin(&self, packages: PackageSet) -> ImageOrigin {
         let EngineArtifacts { key, cold_image, library, c_stack, .. } = &*self.artifacts;
         ImageOrigin {
             module: key.module,
@@ -180,6 +218,7 @@ impl ImageStore {
             cold_image: cold_image.digest(),
             library: library.digest(),
             c_stack: *c_stack,
+            batteries: self.batteries_of(packages).map(Batteries::digest),
         }
     }
 
@@ -201,12 +240,12 @@ impl ImageStore {
         self.engine.cache().entry(Area::Images, &Digest::of(HASH_SECRET.as_bytes()))
     }
 
-    /// The order to make an image from `source`.
+    /// The order to make the image for `packages`.
     fn order(
         &self,
         packages: PackageSet,
-        source: String,
         secret: &[u8],
+        batteries: Option<(LayerContent, Option<LayerContent>)>,
     ) -> Result<WarmUp<'_>, SandboxError> {
         let system = |cause| SandboxError::System { what: "open the engine's files", cause };
         let artifacts = &*self.artifacts;
@@ -224,6 +263,7 @@ impl ImageStore {
             code,
             start,
             library: Library::new(library, artifacts.mpl_data()?)?,
+            batteries,
             presets: presets(artifacts.hash_secret, secret)
                 .into_iter()
                 .chain(locking::presets())
@@ -231,7 +271,7 @@ impl ImageStore {
             c_stack: artifacts.c_stack,
             sqlite: artifacts.sqlite,
             environment: ENVIRONMENT,
-            sources: vec![source],
+            sources: vec![source::text(packages)],
             limits: LIMITS,
             clock_and_random: if packages == PackageSet::REPRODUCIBLE {
                 REPRODUCIBLE

@@ -160,13 +160,20 @@ impl ImageCache {
     }
 
     /// Picks the best present image for a run that needs `packages` and is limited to `memory`. If
-    /// no image has all packages, one is ordered for later runs.
+    /// no image has all packages, one is ordered for later runs. No image with groups of
+    /// `unsuitable` is picked or ordered.
     #[must_use]
-    pub fn pick(&self, packages: PackageSet, memory: ByteCount) -> Arc<ImageContent> {
+    pub fn pick(
+        &self,
+        packages: PackageSet,
+        unsuitable: PackageSet,
+        memory: ByteCount,
+    ) -> Arc<ImageContent> {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
         let before = state.wanted.len();
-        let picked = state.pick(&shared.rules, packages, memory, Instant::now()).map(Arc::clone);
+        let wish = Wish { packages: packages.without(unsuitable), unsuitable, memory };
+        let picked = state.pick(&shared.rules, wish, Instant::now()).map(Arc::clone);
         if state.wanted.len() > before {
             shared.missed.notify_one();
         }
@@ -253,21 +260,33 @@ fn report(image: &Image, hits: u64) -> CachedImage {
     }
 }
 
+/// What a run asks of its image.
+#[derive(Debug, Clone, Copy)]
+struct Wish {
+    packages: PackageSet,
+    /// Groups that its image must not have.
+    unsuitable: PackageSet,
+    /// The memory of the run.
+    memory: ByteCount,
+}
+
+impl Wish {
+    /// True if a run may begin as an image with these packages.
+    const fn allows(self, image: PackageSet) -> bool {
+        image.shared_with(self.unsuitable) == 0
+    }
+}
+
 impl ImageTable {
     /// Returns the image for a run, or `None` for the base image. Orders an image if none has all
     /// `packages`.
-    fn pick(
-        &mut self,
-        rules: &ImageRules,
-        packages: PackageSet,
-        memory: ByteCount,
-        now: Instant,
-    ) -> Option<&Arc<ImageContent>> {
+    fn pick(&mut self, rules: &ImageRules, wish: Wish, now: Instant) -> Option<&Arc<ImageContent>> {
         self.picks = self.picks.saturating_add(1);
-        if !self.ready.keys().any(|ready| ready.covers(packages)) {
-            self.want(rules, packages, now);
+        let mut suitable = self.ready.keys().filter(|ready| wish.allows(**ready));
+        if !suitable.any(|ready| ready.covers(wish.packages)) {
+            self.want(rules, wish, now);
         }
-        match self.best(packages, memory) {
+        match self.best(wish) {
             Some(best) => {
                 let ready = self.ready.get_mut(&best)?;
                 ready.hits = ready.hits.saturating_add(1);
@@ -300,11 +319,12 @@ impl ImageTable {
         Err(NotReproducible::InTheMaking)
     }
 
-    /// Orders an image for `packages`, unless it could not be made lately or is ordered already.
-    fn want(&mut self, rules: &ImageRules, packages: PackageSet, now: Instant) {
-        let is_asked = rules.on_need && packages != PackageSet::NONE;
+    /// Orders an image for a run, unless it could not be made lately or is ordered already.
+    fn want(&mut self, rules: &ImageRules, wish: Wish, now: Instant) {
+        let is_asked = rules.on_need && wish.packages != PackageSet::NONE;
         let variety = self.ready.len().saturating_add(self.wanted.len());
-        let wanted = if variety < rules.variety { packages } else { PackageSet::ALL };
+        let all = PackageSet::ALL.without(wish.unsuitable);
+        let wanted = if variety < rules.variety { wish.packages } else { all };
         let is_coming = self.in_hand == Some(wanted) || self.wanted.contains(&wanted);
         let is_known = self.failed.is_paused(wanted, now) || self.ready.contains_key(&wanted);
         if is_asked && !is_coming && !is_known {
@@ -342,11 +362,13 @@ impl ImageTable {
         oldest.filter(|_| self.bytes_beyond(rules) > rules.memory.as_u64())
     }
 
-    /// The best of the images that leave half of `memory` free: the one with the most of
-    /// `packages`, and among equals the smallest.
-    fn best(&self, packages: PackageSet, memory: ByteCount) -> Option<PackageSet> {
+    /// The best of the suitable images that leave half of the run's memory free: the one with the most
+    /// of its packages, and among equals the smallest.
+    fn best(&self, wish: Wish) -> Option<PackageSet> {
+        let Wish { packages, memory, .. } = wish;
         let fits = |ready: &&Ready| {
-            ready.image.content.length().as_u64() <= memory.as_u64().saturating_div(2)
+            let length = ready.image.content.length().as_u64();
+            length <= memory.as_u64().saturating_div(2) && wish.allows(ready.image.packages)
         };
         let candidates = self.ready.values().filter(fits).map(|ready| &ready.image);
         let worth = |image: &&Image| {
@@ -539,10 +561,14 @@ mod tests {
         state
     }
 
+    fn wish(packages: PackageSet, memory: ByteCount) -> Wish {
+        Wish { packages, unsuitable: PackageSet::NONE, memory }
+    }
+
     fn picked(state: &mut ImageTable, name: &str, memory: ByteCount) -> String {
         let before = state.picks;
         let digest = state
-            .pick(&rules(), packages(name), memory, Instant::now())
+            .pick(&rules(), wish(packages(name), memory), Instant::now())
             .map(|content| content.digest());
         assert_eq!(state.picks, before + 1);
         let found = state.ready.values().find(|one| Some(one.image.content.digest()) == digest);
@@ -582,10 +608,23 @@ mod tests {
         picked(&mut state, "lxml+scipy", MUCH);
         assert!(state.wanted.is_empty());
         let never = ImageRules { on_need: false, ..rules() };
-        state.pick(&never, packages("pillow"), MUCH, now);
+        state.pick(&never, wish(packages("pillow"), MUCH), now);
         assert!(state.wanted.is_empty());
-        state.pick(&rules(), failed, MUCH, now + FIRST_PAUSE);
+        state.pick(&rules(), wish(failed, MUCH), now + FIRST_PAUSE);
         assert_eq!(state.wanted, [failed], "after a pause it is tried again");
+    }
+
+    #[test]
+    fn a_run_without_the_batteries_of_an_image_neither_begins_as_it_nor_orders_it() {
+        let mut state = cache_of(&["scipy+pydantic", "pydantic"]);
+        let (unsuitable, now) = (PackageSet::OF_BATTERIES, Instant::now());
+        let scipy = Wish { packages: packages("scipy"), unsuitable, memory: MUCH };
+        assert!(state.pick(&rules(), scipy, now).is_none());
+        assert_eq!(state.wanted, [packages("scipy")]);
+        let other = Wish { packages: packages("lxml"), ..scipy };
+        assert!(state.pick(&rules(), other, now).is_none());
+        assert_eq!(state.wanted[1], PackageSet::ALL.without(unsuitable), "beyond the variety");
+        assert_eq!(picked(&mut state, "scipy", MUCH), "scipy+pydantic");
     }
 
     #[test]

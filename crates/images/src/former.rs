@@ -135,7 +135,7 @@ mod tests {
         let found = find();
         assert_eq!(found.digest(), digest);
         assert!(Arc::ptr_eq(&found, &find()));
-        let picked = cache.pick(PackageSet::NONE, ByteCount::mebibytes(4 << 10));
+        let picked = cache.pick(PackageSet::NONE, PackageSet::NONE, ByteCount::mebibytes(4 << 10));
         assert_eq!(picked.digest(), cache.base().digest());
         assert_eq!(cache.report().len(), 1);
     }

@@ -14,7 +14,9 @@ struct Group {
 }
 
 /// All groups, in the order in which an image imports them.
-const GROUPS: [Group; 10] = [
+///
+/// The group of batteries is the last one: what is imported before it does not see them.
+const GROUPS: [Group; 11] = [
     Group {
         name: "documents",
         modules: &["jinja2", "openpyxl", "pypdf", "reportlab", "tabulate", "xlsxwriter", "yaml"],
@@ -31,7 +33,25 @@ const GROUPS: [Group; 10] = [
     Group { name: "sklearn", modules: &["joblib", "sklearn"] },
     Group { name: "statsmodels", modules: &["patsy", "statsmodels"] },
     Group { name: "sympy", modules: &["mpmath", "sympy"] },
+    Group {
+        name: "pydantic",
+        modules: &[
+            "anthropic",
+            "fastapi",
+            "instructor",
+            "langchain_core",
+            "mcp",
+            "openai",
+            "pydantic",
+            "pydantic_core",
+            "pydantic_settings",
+        ],
+    },
 ];
+
+/// The batteries that the group `pydantic` imports.
+const PACKAGES_OF_PYDANTIC: [&str; 4] =
+    ["annotated-types", "pydantic", "pydantic-core", "typing-inspection"];
 
 /// Methods of pandas that import other packages, and the group of those packages.
 const BY_PANDAS: [(&str, &str); 5] = [
@@ -61,6 +81,10 @@ impl PackageSet {
     /// The image of reproducible runs: the base image, made without anything of the machine and with
     /// a fixed secret of hashes. It is in no other set, so no other run begins as it.
     pub const REPRODUCIBLE: Self = Self(1 << 15);
+
+    /// The groups of batteries. Their images are made with the batteries, and only runs that have the
+    /// same batteries may begin as them.
+    pub const OF_BATTERIES: Self = Self(1 << (GROUPS.len() - 1));
 
     /// The packages that the import statements of a Python source name.
     ///
@@ -104,6 +128,19 @@ impl PackageSet {
         Self(self.0 | other.0)
     }
 
+    /// The groups of this set that are not in `other`.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// True if images with [groups of batteries](Self::OF_BATTERIES) have imported this package. A run
+    /// that has another version of it must not begin as them.
+    #[must_use]
+    pub fn has_battery(package: &str) -> bool {
+        PACKAGES_OF_PYDANTIC.contains(&package)
+    }
+
     /// True if every group of `other` is in this set.
     #[must_use]
     pub const fn covers(self, other: Self) -> bool {
@@ -112,7 +149,7 @@ impl PackageSet {
 
     /// The number of groups that are in both sets.
     #[must_use]
-    pub(crate) const fn shared_with(self, other: Self) -> u32 {
+    pub const fn shared_with(self, other: Self) -> u32 {
         (self.0 & other.0).count_ones()
     }
 
@@ -201,6 +238,8 @@ mod tests {
             ("from urllib import parse\nimport urllib.parse", "base"),
             ("from runtime import http", "http"),
             ("import requests, ssl", "http"),
+            ("from pydantic import BaseModel", "pydantic"),
+            ("import openai, scipy", "scipy+pydantic"),
         ] {
             assert_eq!(named(source), expected, "{source:?}");
         }

@@ -212,7 +212,10 @@ mod tests {
         assert_eq!(held(), expected([0, 1, 0, 1]));
         assert_eq!(cache.renewals(), ImageRenewals { renewed: 2, failed: 2 });
         // A run has an image all the time, and what failed is tried again.
-        assert_eq!(cache.pick(packages("pillow"), MUCH).digest(), expected([0; 4])[2]);
+        assert_eq!(
+            cache.pick(packages("pillow"), PackageSet::NONE, MUCH).digest(),
+            expected([0; 4])[2]
+        );
         cache.shared.refresh(&disk, now);
         assert_eq!(cache.renewals(), ImageRenewals { renewed: 2, failed: 2 }, "after a pause");
         disk.broken.lock().clear();

@@ -7,6 +7,7 @@ use wasmtime::Store;
 
 use crate::SandboxError;
 use crate::attached::image::{ImageSpec, LoadedImage};
+use crate::attached::layer::batteries_mount;
 use crate::attached::library::Library;
 use crate::clock_and_random::{ClockAndRandom, ClockAndRandomMode};
 use crate::host_call::account::HostCallAccount;
@@ -21,6 +22,7 @@ use crate::run::guest::state::{Guest, TurnState};
 use crate::vfs::ImageDescriptors;
 use wardian_engine::{CStack, SqlitePlace};
 use wardian_formats::job::host::{Host, IsCancelled};
+use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::job::message::Refusal;
 use wardian_vocabulary::clock::Clock;
@@ -36,6 +38,8 @@ pub struct WarmUp<'a> {
     pub start: ImageSpec,
     /// The interpreter's files.
     pub library: Library,
+    /// The layer of the batteries with its bytecode, for an image that has some of them.
+    pub batteries: Option<(LayerContent, Option<LayerContent>)>,
     /// Bytes that are put into memory before the first instruction.
     pub presets: Vec<Preset>,
     /// The place of the interpreter's C stack.
@@ -119,6 +123,7 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
         code,
         start,
         library,
+        batteries,
         presets,
         c_stack,
         sqlite,
@@ -134,7 +139,10 @@ pub fn warm_up(order: WarmUp<'_>) -> Result<Warmed, SandboxError> {
     let clock_and_random =
         ClockAndRandom::new(clock_and_random, Clock::System).with_monotonic_start(Duration::ZERO);
     let (setup_limits, turn_limits) = limits.split();
-    let mut process = process_for(&setup_limits, library.mounts(), clock_and_random)?;
+    let mut mounts = library.mounts().to_vec();
+    mounts
+        .extend(batteries.map(|(layer, code)| batteries_mount(&layer, code.as_ref())).transpose()?);
+    let mut process = process_for(&setup_limits, &mounts, clock_and_random)?;
     let variables = environment.iter().map(|(name, value)| format!("{name}={value}"));
     process.environment = StringTable::new(variables).map_err(nul)?;
     process.arguments = StringTable::new(["python"]).map_err(nul)?;

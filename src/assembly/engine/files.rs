@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use crate::assembly::engine::image_store::image_store;
 use crate::assembly::engine::{MeteredCode, open_engine};
 use crate::assembly::error::AssemblyError;
 use crate::assembly::worker::memory::WorkerMemory;
@@ -14,7 +15,6 @@ use wardian_dispatch::WorkerCommand;
 use wardian_engine::code::instrumentation::Variant;
 use wardian_engine::progress::Progress;
 use wardian_engine::{EngineArtifacts, EngineStore};
-use wardian_image_builder::ImageStore;
 use wardian_images::{Image, PackageSet};
 use wardian_vocabulary::units::ByteCount;
 use wardian_worker::python::{CodeSetup, WorkerSetup};
@@ -44,7 +44,7 @@ impl EngineFiles {
     ) -> Result<(Self, Image), AssemblyError> {
         let engine = open_engine(config)?;
         let timed = Arc::new(engine.ensure(Variant::Timed, progress)?);
-        let base = ImageStore::new(&engine, &timed).ensure(PackageSet::NONE, progress)?;
+        let base = image_store(config, &engine, &timed)?.ensure(PackageSet::NONE, progress)?;
         let files = Self { engine, timed, metered: OnceLock::new() };
         if metered == MeteredCode::Wanted || files.engine.is_ready(Variant::Metered)? {
             files.add_metered(progress)?;

@@ -1,10 +1,12 @@
 //! The engine and its images on disk: opens the cache, and fills it before the first call.
 
 pub(super) mod files;
+pub(super) mod image_store;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::assembly::engine::image_store::image_store;
 use crate::assembly::error::AssemblyError;
 use wardian_config::Config;
 use wardian_engine::code::instrumentation::Variant;
@@ -66,7 +68,7 @@ fn open_standard_engine(config: &Config) -> Result<EngineStore, AssemblyError> {
 }
 
 /// Fetches and compiles the engine and makes images, unless they are in the cache. An image that
-/// cannot be made keeps none of the others from being made.
+/// cannot be made keeps none of the others from being made. Those with batteries are left out.
 ///
 /// # Errors
 ///
@@ -79,8 +81,9 @@ pub fn install_engine(
 ) -> Result<(), AssemblyError> {
     let engine = open_engine(config)?;
     let artifacts = Arc::new(engine.ensure(Variant::Timed, progress)?);
-    let store = ImageStore::new(&engine, &artifacts);
+    let store = image_store(config, &engine, &artifacts)?;
     let wanted = [&PackageSet::NONE].into_iter().chain(&config.images.profiles).chain(images);
+    let wanted = wanted.filter(|packages| !has_batteries(packages));
     let ensure = |store: &ImageStore, packages| store.ensure(packages, progress).map(drop);
     let mut made: Vec<_> = wanted.map(|packages| ensure(&store, *packages)).collect();
     let tenants = config.images.tenants.iter().map(|tenant| store.of_tenant(tenant));
@@ -89,6 +92,33 @@ pub fn install_engine(
         engine.ensure(Variant::Metered, progress)?;
     }
     Ok(made.into_iter().collect::<Result<(), _>>()?)
+}
+
+/// Makes those of the configured and of these images that have batteries, unless they are in the cache.
+///
+/// # Errors
+///
+/// The batteries are not on this machine, or an image cannot be made.
+pub fn install_images_with_batteries(
+    config: &Config,
+    images: &[PackageSet],
+    progress: &dyn Progress,
+) -> Result<(), AssemblyError> {
+    let wanted = config.images.profiles.iter().chain(images);
+    let wanted: Vec<_> = wanted.filter(|packages| has_batteries(packages)).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let engine = open_engine(config)?;
+    let artifacts = Arc::new(engine.ensure(Variant::Timed, progress)?);
+    let store = image_store(config, &engine, &artifacts)?;
+    let made: Vec<_> =
+        wanted.into_iter().map(|packages| store.ensure(*packages, progress).map(drop)).collect();
+    Ok(made.into_iter().collect::<Result<(), _>>()?)
+}
+
+fn has_batteries(packages: &PackageSet) -> bool {
+    packages.shared_with(PackageSet::OF_BATTERIES) > 0
 }
 
 /// True if the images of tenants are in the cache, as is the engine.
@@ -101,7 +131,7 @@ pub fn has_images_of_tenants(config: &Config) -> Result<bool, AssemblyError> {
         return Ok(true);
     }
     let engine = open_engine(config)?;
-    let store = ImageStore::new(&engine, &Arc::new(engine.ensure(Variant::Timed, &Silent)?));
+    let store = image_store(config, &engine, &Arc::new(engine.ensure(Variant::Timed, &Silent)?))?;
     for tenant in &config.images.tenants {
         if !store.of_tenant(tenant).has(PackageSet::NONE)? {
             return Ok(false);
@@ -121,5 +151,5 @@ pub fn images_made(config: &Config) -> Result<Vec<KeptImage>, AssemblyError> {
         return Ok(Vec::new());
     }
     let artifacts = Arc::new(engine.ensure(Variant::Timed, &Silent)?);
-    ImageStore::new(&engine, &artifacts).list().map_err(AssemblyError::ImageCache)
+    image_store(config, &engine, &artifacts)?.list().map_err(AssemblyError::ImageCache)
 }

@@ -30,13 +30,14 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
         EngineCommand::Install { metered, images, end_with_parent, finish, report, .. } => {
             let metered = if *metered { MeteredCode::Wanted } else { MeteredCode::IfThere };
             let shown = shown_progress(*end_with_parent, *finish, *report)?;
-            if let Err(error) = assembly::install_engine(config, metered, images, shown.as_ref()) {
+            let failed = |error| {
                 let failed = Failed::from(error);
                 if *report {
                     InstallMessage::Failed { failed: failed.to_string() }.send();
                 }
-                return Err(failed);
-            }
+                failed
+            };
+            assembly::install_engine(config, metered, images, shown.as_ref()).map_err(failed)?;
             // A server that asks for code or an image does not wait for packages.
             if end_with_parent.is_none() || (metered == MeteredCode::IfThere && images.is_empty()) {
                 if *report {
@@ -44,6 +45,10 @@ pub(crate) fn engine(config: &Config, command: &EngineCommand) -> Result<Exit, F
                     InstallMessage::Step(report).send();
                 }
                 install_batteries(config);
+            }
+            if metered == MeteredCode::IfThere || end_with_parent.is_none() {
+                assembly::install_images_with_batteries(config, images, shown.as_ref())
+                    .map_err(failed)?;
             }
             note("the engine is ready");
             Ok(Exit::Done)

@@ -120,3 +120,17 @@ def spare_own_modules(module: Any) -> None:
     """pyfakefs gives every loaded module a false `os`; the real one is implemented in those of ours."""
     own = [one for name, one in sys.modules.items() if name.startswith("_wardian.")]
     module.Patcher.SKIPMODULES.update(own)
+
+
+def search_few_plugins(module: Any) -> None:
+    """Lets pydantic search for its plugins only where there can be one: the packages that every run has are
+    none, and there are some two hundred of them, each of which would be read."""
+    metadata: Any = sys.modules["importlib.metadata"]  # the module has imported it
+    begin = (places.LIBRARY, places.BATTERIES)
+
+    def entry_points(**wanted: Any) -> Any:
+        folders = [str(folder) for folder in sys.path if not str(folder).startswith(begin)]
+        found = [point for one in metadata.distributions(path=folders) for point in one.entry_points]
+        return metadata.EntryPoints(found).select(**wanted)
+
+    module.entry_points = entry_points

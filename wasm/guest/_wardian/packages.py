@@ -12,6 +12,10 @@ from collections.abc import Iterable
 
 _NETWORK = "there is no network: pass the data as args or as a blob in `input_blobs`"
 _MODEL = "there are no language models and no network here: call them outside, and pass the text"
+_CLIENT = (
+    "a skill can have it: list it in requirements.txt, and `wardian skills deps lock` locks it; "
+    "without it, httpx reaches the same service, if a network is granted"
+)
 _LEARNING = "use sklearn"
 _TABLES = "use pandas"
 _CHARTS = "use matplotlib, seaborn or plotly"
@@ -118,8 +122,9 @@ SUBSTITUTES: dict[str, str] = {
     "tokenizers": _LANGUAGE,
     "tiktoken": "estimate: about four characters are a token",
     "langdetect": "compare stop words, or ask outside",
-    "openai": _MODEL,
-    "anthropic": _MODEL,
+    "openai": _CLIENT,
+    "anthropic": _CLIENT,
+    "instructor": _CLIENT,
     "langchain": _MODEL,
     "llama_index": _MODEL,
     "huggingface_hub": _MODEL,
@@ -271,9 +276,7 @@ SUBSTITUTES: dict[str, str] = {
     "sqlglot": "use sqlite3 to run the query, or re",
     "diskcache": "use a dict, or functools.lru_cache",
     # servers and other processes
-    "fastapi": "use flask with app.test_client(), or call the functions directly; no server can run here",
     "uvicorn": _SERVER,
-    "starlette": "use flask with app.test_client(), or call the functions directly; no server can run here",
     "tornado": _SERVER,
     "bottle": "use flask with app.test_client(), or call the functions directly; no server can run here",
     "celery": _QUEUE,
@@ -366,24 +369,25 @@ BATTERIES: frozenset[str] = frozenset({
     "cachetools", "cattr", "cattrs", "cerberus", "certifi", "chardet", "click", "cobble",
     "colorama", "croniter", "cssselect", "dateparser", "dateparser_cli", "dateparser_data",
     "dateparser_scripts", "django", "dns", "docx", "docx2txt", "docxtpl", "dotenv", "ecdsa",
-    "email_validator", "emoji", "face", "faker", "farama_notifications", "feedparser",
+    "email_validator", "emoji", "face", "faker", "farama_notifications", "fastapi", "feedparser",
     "feedparser_sgmllib", "flask", "flask_login", "flask_mail", "flask_restful", "flask_wtf",
     "flexcache", "flexparser", "folium", "fpdf", "freezegun", "funcy", "fuzzywuzzy",
     "geographiclib", "geopy", "glom", "gymnasium", "h11", "holidays", "html2text", "httpcore",
-    "httpx", "humanize", "icalendar", "idna", "imageio", "inflect", "iniconfig", "itsdangerous",
-    "jaraco", "jiter", "jmespath", "json5", "jsonlines", "jsonpath_ng", "jsonschema", "jwt", "lark",
-    "lifelines", "loguru", "mammoth", "markdown", "markdown2", "markdown_it", "markdownify",
-    "markitdown", "marshmallow", "mdurl", "mechanize", "mistune", "mock", "msgpack", "multidict",
-    "munch", "nanoid", "natsort", "nltk", "numpy_financial", "olefile", "orjson", "parsimonious",
-    "pdfminer", "pdfplumber", "pint", "platformdirs", "plotly", "pluggy", "ply", "pptx",
-    "prettytable", "py", "pyasn1", "pydantic", "pydantic_core", "pydicom", "pyfakefs", "pygments",
-    "pyquery", "pyrsistent", "pytest", "python_http_client", "pytz", "pyxlsb", "qrcode", "requests",
-    "requests_mock", "rich", "rpds", "rsa", "sendgrid", "shellingham", "shortuuid", "simplejson",
-    "simpy", "slugify", "sortedcontainers", "sqlalchemy", "sqlparse", "structlog", "svgwrite",
-    "tenacity", "termcolor", "text_unidecode", "textblob", "texttable", "tinydb", "toml", "tomlkit",
-    "typeguard", "typer", "typing_inspection", "tzlocal", "uncertainties", "unidecode", "urllib3",
-    "vaderSentiment", "validators", "voluptuous", "wcwidth", "werkzeug", "wtforms", "xarray",
-    "xlwt", "xyzservices",
+    "httpcore2", "httpx", "httpx2", "humanize", "icalendar", "idna", "imageio", "inflect",
+    "iniconfig", "itsdangerous", "jaraco", "jiter", "jmespath", "json5", "jsonlines", "jsonpath_ng",
+    "jsonschema", "jwt", "lark", "lifelines", "loguru", "mammoth", "markdown", "markdown2",
+    "markdown_it", "markdownify", "markitdown", "marshmallow", "mdurl", "mechanize", "mistune",
+    "mock", "msgpack", "multidict", "multipart", "munch", "nanoid", "natsort", "nltk",
+    "numpy_financial", "olefile", "opentelemetry", "orjson", "parsimonious", "pdfminer",
+    "pdfplumber", "pint", "platformdirs", "plotly", "pluggy", "ply", "pptx", "prettytable", "py",
+    "pyasn1", "pydantic", "pydantic_core", "pydantic_settings", "pydicom", "pyfakefs", "pygments",
+    "pyquery", "pyrsistent", "pytest", "python_http_client", "python_multipart", "pytz", "pyxlsb",
+    "qrcode", "requests", "requests_mock", "rich", "rpds", "rsa", "sendgrid", "shellingham",
+    "shortuuid", "simplejson", "simpy", "slugify", "sortedcontainers", "sqlalchemy", "sqlparse",
+    "starlette", "structlog", "svgwrite", "tenacity", "termcolor", "text_unidecode", "textblob",
+    "texttable", "tinydb", "toml", "tomlkit", "truststore", "typeguard", "typer",
+    "typing_inspection", "tzlocal", "uncertainties", "unidecode", "urllib3", "vaderSentiment",
+    "validators", "voluptuous", "wcwidth", "werkzeug", "wtforms", "xarray", "xlwt", "xyzservices",
 })
 """The modules of the batteries: `wasm/batteries`. A run finds them unless the server lacks them."""
 
@@ -399,6 +403,8 @@ REMARKS: dict[str, str] = {
     "flask": "app.test_client(); no server",
     "werkzeug": "werkzeug.test.Client; no server",
     "django": "django.test.Client; no server",
+    "fastapi": "fastapi.testclient.TestClient; no server",
+    "starlette": "starlette.testclient.TestClient; no server",
     "gymnasium": "environments without pictures: pygame, which draws them, is not there",
     "imageio": "pictures and GIF through Pillow; no video",
     "markitdown": "docx, xlsx, pptx, pdf, html, csv, json, epub, zip and text; no audio, no services",

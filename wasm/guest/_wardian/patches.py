@@ -24,6 +24,7 @@ from _wardian import (
     parquet,
     pdf,
     pillow,
+    portals,
     webp,
 )
 
@@ -45,6 +46,8 @@ _MADE: dict[str, Callable[[dict[str, Any]], None]] = {
 """Modules that are implemented here; the function fills the namespace."""
 
 _CHANGED: dict[str, Callable[[Any], None]] = {
+    "anyio._backends._asyncio": portals.run_in_place,
+    "anyio.from_thread": portals.open_portals,
     "PIL.AvifImagePlugin": avif.refuse,
     "PIL.Image": _image,
     "PIL.PdfParser": pdf.read_without_mapping,
@@ -53,6 +56,7 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
     "nltk.data": libraries.add_nltk_data,
     "nltk.downloader": libraries.answer_nltk_downloads,
     "pandas.io.parquet": parquet.add_engine,
+    "pydantic.plugin._loader": libraries.search_few_plugins,
     "pyfakefs.fake_filesystem_unittest": libraries.spare_own_modules,
     "werkzeug.serving": libraries.refuse_servers,
 }

@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::SandboxError;
 use crate::attached::file_part::FilePart;
+use crate::vfs::Mount;
 use crate::vfs::tree::content::Content;
 use crate::vfs::tree::immutable::ImmutableTree;
-use wardian_formats::job::layer;
+use wardian_formats::job::layer::{self, LayerContent};
 use wardian_formats::job::message::Payload;
+use wardian_formats::job::{LayerMount, LayerPlace};
 use wardian_vocabulary::ids::Digest;
 
 /// A layer, or the bytecode of one: a file with an index.
@@ -55,6 +58,24 @@ impl AttachedLayer {
     pub(crate) fn forget_bytecode(&self, bytecode: Digest) {
         self.trees.lock().remove(&Some(bytecode));
     }
+}
+
+/// The batteries as every run has them, for an interpreter that becomes an image.
+pub(crate) fn batteries_mount(
+    layer: &LayerContent,
+    bytecode: Option<&LayerContent>,
+) -> Result<Mount, SandboxError> {
+    let attached = |content: &LayerContent| {
+        let system = |cause| SandboxError::System { what: "open the batteries", cause };
+        let file = content.file.try_clone().map_err(system)?;
+        let payload = Payload::Shared(file.into(), content.length);
+        AttachedLayer::new(payload).ok_or(SandboxError::Attachment)
+    };
+    let compiled = bytecode.map(attached).transpose()?;
+    let digest = bytecode.map(|content| content.digest);
+    let mount = LayerMount { digest: layer.digest, bytecode: digest, place: LayerPlace::Batteries };
+    let tree = attached(layer)?.tree(digest.zip(compiled.as_ref()));
+    Ok(Mount::tree(mount.path(), tree))
 }
 
 impl LayerPack {

@@ -71,7 +71,8 @@ pub fn native() -> Result<Vec<PackageVersion>, LockError> {
 
 /// The batteries that a list gets as they are, and that pip must not choose.
 ///
-/// What their wheels require is not there for guests, so they cannot be locked. Those that the list
+/// What their wheels require is not there for guests, so they cannot be locked; or it is the engine's
+/// version of a package and no other, so a lock would have the same files once more. Those that the list
 /// wants in another version are left out, and so are those with native code, which belong to the engine.
 #[must_use]
 pub fn unlockable(
@@ -119,6 +120,7 @@ mod tests {
             "markitdown-0.1.9-py3-none-any.whl",
             "python_barcode-0.16.1-py3-none-any.whl",
             "lifelines-0.30.3-py3-none-any.whl",
+            "pydantic-2.14.4-py3-none-any.whl",
             "msgpack-1.2.4-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
             "jiter-0.19.0-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
             "pydantic_core-2.50.5-cp314-cp314-pyemscripten_2026_0_wasm32.whl",
@@ -172,13 +174,13 @@ mod tests {
             found.iter().map(|one| one.name.to_string()).collect::<Vec<_>>()
         };
         let all = names("pdfminer.six\nsendgrid>=6");
-        assert_eq!(all.len(), 6, "{all:?}");
+        assert_eq!(all.len(), 7, "{all:?}");
         assert!(
-            ["pdfminer-six", "markitdown", "lifelines"]
+            ["pdfminer-six", "markitdown", "lifelines", "pydantic"]
                 .iter()
                 .all(|one| all.iter().any(|a| a == one))
         );
-        let fewer = names("sendgrid<6");
+        let fewer = names("sendgrid<6\npydantic<2");
         assert!(fewer.len() == 5 && !fewer.contains(&"sendgrid".to_owned()), "{fewer:?}");
     }
 }

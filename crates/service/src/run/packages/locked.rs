@@ -13,8 +13,10 @@ use tokio::time::timeout;
 use crate::run::packages::packages_error::PackagesError;
 use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::{LayerMount, LayerPlace};
+use wardian_images::PackageSet;
+use wardian_skills::packages::guest::PackageVersion;
 use wardian_skills::packages::layer::LayerKey;
-use wardian_skills::packages::lock::Lock;
+use wardian_skills::packages::lock::{Lock, LockedPackage};
 use wardian_skills::packages::{
     GuestPlatform, LayerStore, OpenLayer, SkillLists, SkillNeeds, StoreError,
 };
@@ -159,6 +161,15 @@ impl PackageAccess {
     /// The batteries, if they are open.
     pub fn batteries(&self) -> Option<Arc<UsedLayer>> {
         self.find_open(self.batteries_layer?)
+    }
+
+    /// True if images with batteries have imported this package in another version, so that a run with
+    /// this one must not begin as them.
+    pub(crate) fn differs_in_images(&self, package: &PackageVersion) -> bool {
+        let same = |one: &LockedPackage| {
+            one.wheel.package == package.name && one.wheel.version == package.version
+        };
+        PackageSet::has_battery(package.name.as_ref()) && !self.batteries.packages.iter().any(same)
     }
 
     /// Finds a layer among those that are open.

@@ -20,6 +20,8 @@ use crate::run::prepare::purpose::Bytecode;
 use crate::run::prepare::run_images::RunImages;
 use crate::start::Discovery;
 use wardian_formats::job::image::ImageContent;
+use wardian_images::PackageSet;
+use wardian_skills::packages::SkillNeeds;
 use wardian_skills::registry::SeenSkill;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::Digest;
@@ -139,7 +141,23 @@ impl Supplies {
             return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
         }
         let images = self.images.of(&caller.tenant);
-        Ok(images.pick(planned.packages(), planned.limits.memory))
+        let unsuitable = self.unsuitable_for(planned);
+        Ok(images.pick(planned.packages(), unsuitable, planned.limits.memory))
+    }
+
+    /// The groups of images that a run must not begin as, because its modules are others: those of
+    /// batteries, if there are none or a skill has locked another version of one that they have imported.
+    fn unsuitable_for(&self, planned: &Planned) -> PackageSet {
+        let has_own = planned.skills.iter().any(|skill| match &*skill.needs {
+            SkillNeeds::Layer { packages, .. } => {
+                packages.iter().any(|package| self.packages.differs_in_images(package))
+            }
+            _ => false,
+        });
+        if has_own || self.packages.batteries().is_none() {
+            return PackageSet::OF_BATTERIES;
+        }
+        PackageSet::NONE
     }
 
     /// Keeps the image of a session that is about to be made, or the base image in its place if there is
