@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use wardian_stores::database::testing::PostgresServer;
@@ -233,6 +234,49 @@ fn a_database_that_cannot_be_used_is_one_line_that_says_what_to_do() {
     let ended = other.run(&["serve", "--listen", "127.0.0.1:0", "--set", &file]).with(2);
     assert!(ended.stderr.contains("the data folder has keys of its own"), "{}", ended.stderr);
     doctor_says(&shared.url_file, &place);
+}
+
+/// A certificate for this name, which is its own authority, and its key: in files that only PostgreSQL reads.
+fn certificate(folder: &Path, name: &str) -> [PathBuf; 2] {
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(vec![name.to_owned()]).unwrap();
+    let certificate = certificate.self_signed(&key).unwrap();
+    let owner = fs::metadata(folder).unwrap();
+    [("pem", certificate.pem()), ("key", key.serialize_pem())].map(|(ending, text)| {
+        let file = folder.join(format!("{name}.{ending}"));
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        chown(&file, Some(owner.uid()), Some(owner.gid())).unwrap();
+        file
+    })
+}
+
+#[test]
+fn a_certificate_of_the_database_is_verified() {
+    let Some(shared) = Shared::start() else { return };
+    let folder = shared.folder.path().join("server");
+    let [authority, key] = certificate(&folder, "localhost");
+    let [stranger, _] = certificate(&folder, "stranger");
+    for setting in [
+        "ALTER SYSTEM SET ssl = on".to_owned(),
+        format!("ALTER SYSTEM SET ssl_cert_file = '{}'", authority.display()),
+        format!("ALTER SYSTEM SET ssl_key_file = '{}'", key.display()),
+    ] {
+        waited(shared.postgres.execute("postgres", &setting));
+    }
+    shared.postgres.order("stop");
+    shared.postgres.order("start");
+    let url = shared.postgres.url("wardian").replace("127.0.0.1", "localhost");
+    let with = |authority: &Path| {
+        let url = format!("{url}?sslmode=verify-full&sslrootcert={}", authority.display());
+        fs::write(&shared.url_file, url).unwrap();
+        shared.place.run(&["keys", "list"])
+    };
+    with(&authority).with(0);
+    let only = "SELECT COUNT(*) FROM pg_stat_ssl WHERE ssl";
+    assert!(shared.number(only) > 0, "this connection is encrypted");
+    let refused = with(&stranger).with(2);
+    assert!(refused.stderr.contains("its certificate is not accepted"), "{}", refused.stderr);
 }
 
 fn doctor_says(url_file: &Path, place: &Command) {

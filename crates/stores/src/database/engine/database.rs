@@ -92,7 +92,7 @@ impl Database {
     ) -> Result<Vec<C>, DatabaseError> {
         match self {
             Self::Sqlite(file) => Ok(run::fetch_all(file.connections(), statement).await?),
-            Self::Postgres(pool) => columns_of(pool.run(&statement, Wanted::Rows).await?),
+            Self::Postgres(pool) => columns_of(&pool.run(&statement, Wanted::Rows).await?),
         }
     }
 

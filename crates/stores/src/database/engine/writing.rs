@@ -61,7 +61,7 @@ impl Writing {
         match self {
             Self::Sqlite(transaction) => Ok(run::fetch_all(&mut **transaction, statement).await?),
             Self::Postgres(transaction) => {
-                columns_of(transaction.run(&statement, Wanted::Rows).await?)
+                columns_of(&transaction.run(&statement, Wanted::Rows).await?)
             }
         }
     }

@@ -104,7 +104,7 @@ impl PostgresAddress {
                 // It is so in any case.
                 "target_session_attrs" if matches!(value, "read-write" | "primary") => continue,
                 "statement-cache-capacity" if value == "0" => {
-                    preparation = StatementsKept::Unprepared
+                    preparation = StatementsKept::Unprepared;
                 }
                 "sslmode" => has_mode = true,
                 _ if KNOWN.contains(&key) => {}

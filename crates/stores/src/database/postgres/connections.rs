@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions, PgTransactionManager};
-use sqlx::{Connection as _, Postgres, SqlSafeStr as _};
+use sqlx::{Connection as _, Postgres, Row as _, SqlSafeStr as _};
 use sqlx_core::transaction::TransactionManager as _;
 use tokio::time::{sleep, timeout};
 
@@ -63,7 +63,7 @@ impl PostgresPool {
         let failed = |cause| error::of_place(&place, cause);
         // The pool would wait for a server that refuses connections, and hide why.
         let first = timeout(PATIENCE_AT_START, PgConnection::connect_with(&address.options));
-        let mut first = first.await.map_err(|_| failed(error::timed_out()))?.map_err(failed)?;
+        let mut first = first.await.map_err(|_late| failed(error::timed_out()))?.map_err(failed)?;
         let updated = schema::update(&mut first, schema).await.map_err(failed)?;
         first.close().await.map_err(failed)?;
         updated.into_result(&place, schema)?;
@@ -202,8 +202,9 @@ fn lost() -> DatabaseError {
 
 /// Refuses a server that only reads, to which a name or a proxy may lead during a failover.
 async fn ensure_primary(connection: &mut PgConnection) -> Result<(), sqlx::Error> {
-    let only_reads = sqlx::query_scalar("SELECT pg_is_in_recovery()").persistent(false);
-    match only_reads.fetch_one(connection).await? {
+    // One message: outside of a transaction a pooler may give the second one to another connection.
+    let only_reads = sqlx::raw_sql("SELECT pg_is_in_recovery()").fetch_one(connection).await?;
+    match only_reads.try_get(0)? {
         true => Err(sqlx::Error::Configuration("the server only reads, as a standby does".into())),
         false => Ok(()),
     }

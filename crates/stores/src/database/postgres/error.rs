@@ -17,14 +17,15 @@ pub(super) fn failed(cause: sqlx::Error) -> DatabaseError {
 pub(super) fn of_place(place: &str, cause: sqlx::Error) -> DatabaseError {
     let refused = |advice| refusal(place, advice, Some(Box::new(Plain::of(&cause))));
     match &cause {
+        // What a certificate is refused for comes as an error of reading.
+        sqlx::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            refused(WRONG_CERTIFICATE)
+        }
         sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => refused(
             "it cannot be reached: check that it runs, and the host and the port in \
              `database.url_file`",
         ),
-        sqlx::Error::Tls(_) => refused(
-            "its certificate is not accepted, or it has none: give its authority with \
-             `sslrootcert=FILE` in the URL (`database.url_file`)",
-        ),
+        sqlx::Error::Tls(_) => refused(WRONG_CERTIFICATE),
         sqlx::Error::Protocol(_) => refused(
             "what answers there does not speak the protocol of PostgreSQL: check the host and the \
              port in `database.url_file`",
@@ -55,6 +56,10 @@ pub(super) fn of_place(place: &str, cause: sqlx::Error) -> DatabaseError {
         _ => failed(cause),
     }
 }
+
+/// What to do about a server that does not prove its name.
+const WRONG_CERTIFICATE: &str = "its certificate is not accepted, or it has none: give its authority with \
+     `sslrootcert=FILE` in the URL (`database.url_file`)";
 
 /// What to do about a server that only follows another one.
 pub(super) const STANDBY: &str =

@@ -61,7 +61,7 @@ pub(super) async fn run(
 }
 
 /// The columns of the rows that were found.
-pub(in crate::database) fn columns_of<C>(done: Done) -> Result<Vec<C>, DatabaseError>
+pub(in crate::database) fn columns_of<C>(done: &Done) -> Result<Vec<C>, DatabaseError>
 where
     C: for<'row> FromRow<'row, PgRow>,
 {

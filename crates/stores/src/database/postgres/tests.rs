@@ -43,7 +43,7 @@ async fn tables(server: &PostgresServer, database: &str) -> i64 {
 #[tokio::test]
 async fn refused_and_unchanged() {
     let Some(server) = PostgresServer::shared() else { return };
-    let (folder, file) = empty(server, "refused").await;
+    let (folder, _file) = empty(server, "refused").await;
     let folder = folder.path();
     let port = server.port();
     server.execute("refused", "CREATE ROLE reader LOGIN PASSWORD 'secret'").await;
@@ -90,7 +90,14 @@ async fn refused_and_unchanged() {
         assert!(message.contains(expected), "{message}");
         assert_eq!(tables(server, "refused").await, 0, "{message}");
     }
-    // Something else listens.
+}
+
+/// Something else listens there, or the file with the URL is not private.
+#[tokio::test]
+async fn what_is_no_database_is_refused() {
+    let Some(server) = PostgresServer::shared() else { return };
+    let (folder, file) = empty(server, "private").await;
+    let folder = folder.path();
     let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = other.local_addr().unwrap().port();
     let answering = std::thread::spawn(move || {
