@@ -103,9 +103,9 @@ const FENCES: &[(&str, &[&str])] = &[
     ),
     ("hyper::client", &["egress/"]),
     ("lookup_host", &["egress/"]),
-    // PostgreSQL would be one more folder beside it.
-    ("sqlx", &["stores/database/sqlite/"]),
-    ("Sqlite", &["stores/database/sqlite/"]),
+    // Statements are the same for all databases, and know none.
+    ("sqlx", &["stores/database/sqlite/", "stores/database/postgres/", "stores/database/engine/"]),
+    ("Sqlite", &["stores/database/"]),
     ("std::env", &["vocabulary/subprocess.rs", "config/"]),
     ("unsafe ", &["sandbox/memory/", "engine/code/compile.rs", "worker/", "vocabulary/heap.rs"]),
     ("println!", &["program/cli/terminal/output.rs"]),

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tracing::{info, warn};
 
 use crate::assembly::error::AssemblyError;
-use crate::assembly::tenants::{database_path, open_sessions_in};
+use crate::assembly::tenants::{keys_place, open_sessions_in};
 use wardian_config::Config;
 use wardian_service::{Service, SessionObserver};
 use wardian_sessions::SessionsConfig;
@@ -27,7 +27,7 @@ const SWEEP: Duration = Duration::from_secs(600);
 ///
 /// Another process uses it, or the folder cannot be used.
 pub fn open_blobs(config: &Config) -> Result<LocalBlobStore, AssemblyError> {
-    open_blobs_with(config, blob_id_keys_at(database_path(config)))
+    open_blobs_with(config, blob_id_keys_at(keys_place(config)))
 }
 
 /// As [`open_blobs`], with the keys of tenants' ids.
@@ -42,7 +42,7 @@ pub(super) fn open_blobs_with(
 /// Opens the blob store while a server uses it, for reading only.
 #[must_use]
 pub fn open_blobs_beside(config: &Config) -> LocalBlobStore {
-    let id_keys = Arc::new(blob_id_keys_at(database_path(config)));
+    let id_keys = Arc::new(blob_id_keys_at(keys_place(config)));
     LocalBlobStore::open_beside(settings(config), Clock::System).with_id_keys(id_keys)
 }
 

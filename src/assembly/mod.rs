@@ -29,8 +29,8 @@ pub use crate::assembly::runtime::{ReadStores, Runtime, Stores};
 pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry, open_trust};
 pub use crate::assembly::tenants::{
-    database_path, open_authentication, open_key_database, open_keys, open_own_sessions,
-    open_records, open_sessions, records_path,
+    check_database, database_path, keys_place, open_authentication, open_key_database, open_keys,
+    open_own_sessions, open_records, open_sessions, records_place,
 };
 pub use crate::assembly::tools::open_tools;
 pub use crate::assembly::worker::{PoolProcess, WorkerBounds, work};

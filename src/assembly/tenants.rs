@@ -9,7 +9,7 @@ use crate::assembly::error::AssemblyError;
 use wardian_config::{AuthMode, Config};
 use wardian_service::Authentication;
 use wardian_sessions::{SessionSync, Sessions, SessionsConfig};
-use wardian_stores::database::{self, KeyDatabase};
+use wardian_stores::database::{self, DatabasePlace, KeyDatabase};
 use wardian_stores::records::RecordTable;
 use wardian_stores::sessions::TenantSessionKeys;
 use wardian_stores::tenants::{KeyRing, KeyTable, TokenVerifier};
@@ -24,16 +24,43 @@ const RECORDS_FILE: &str = "records.db";
 /// The file of the rows of sessions in the data folder.
 const SESSIONS_FILE: &str = "sessions.db";
 
-/// The path of the database.
+/// The file of the keys in the data folder, which is not used if there is a database elsewhere.
 #[must_use]
 pub fn database_path(config: &Config) -> PathBuf {
     config.data_dir.join(FILE)
 }
 
-/// The path of the database of records.
+/// The place of the database of keys.
 #[must_use]
-pub fn records_path(config: &Config) -> PathBuf {
-    config.data_dir.join(RECORDS_FILE)
+pub fn keys_place(config: &Config) -> DatabasePlace {
+    place(config, FILE)
+}
+
+/// The place of the database of records.
+#[must_use]
+pub fn records_place(config: &Config) -> DatabasePlace {
+    place(config, RECORDS_FILE)
+}
+
+fn place(config: &Config, file: &str) -> DatabasePlace {
+    match &config.database.url_file {
+        Some(url_file) => DatabasePlace::UrlFile(url_file.clone()),
+        None => DatabasePlace::File(config.data_dir.join(file)),
+    }
+}
+
+/// Checks that a database elsewhere can be used, and brings it up to date, before a server changes anything
+/// of its own.
+///
+/// # Errors
+///
+/// It cannot be used.
+pub async fn check_database(config: &Config) -> Result<(), AssemblyError> {
+    if config.database.url_file.is_some() {
+        open_keys(config).await?.close().await;
+        open_records(config).await?.close().await;
+    }
+    Ok(())
 }
 
 /// The records of runs, even while a server writes them.
@@ -42,7 +69,7 @@ pub fn records_path(config: &Config) -> PathBuf {
 ///
 /// As [`open_keys`].
 pub async fn open_records(config: &Config) -> Result<RecordTable, AssemblyError> {
-    Ok(database::open_records(&records_path(config)).await?)
+    Ok(database::open_records(records_place(config)).await?)
 }
 
 /// The sessions of a server, if it keeps any.
@@ -101,7 +128,7 @@ pub(super) async fn open_sessions_in(
 ///
 /// It cannot be opened, is damaged, or was written by a later version.
 pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
-    Ok(database::open_keys(&database_path(config)).await?)
+    Ok(database::open_keys(keys_place(config)).await?)
 }
 
 /// All tables of the database of keys, for a server.
@@ -110,7 +137,7 @@ pub async fn open_keys(config: &Config) -> Result<KeyTable, AssemblyError> {
 ///
 /// As [`open_keys`].
 pub async fn open_key_database(config: &Config) -> Result<KeyDatabase, AssemblyError> {
-    Ok(database::open_key_database(&database_path(config)).await?)
+    Ok(database::open_key_database(keys_place(config)).await?)
 }
 
 /// The callers of a server, as the configuration says how they are known.

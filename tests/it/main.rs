@@ -85,6 +85,7 @@ mod session_losses;
 mod session_memory;
 mod session_results;
 mod sessions;
+mod shared_database;
 mod shares;
 mod signed_skills;
 mod skill_evals;

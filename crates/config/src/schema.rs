@@ -11,6 +11,7 @@ use crate::settings::{
     LogFormat, LogLevel, NetworkConfig, SkillsConfig,
 };
 use crate::tables::auth::read_auth;
+use crate::tables::database::read_database;
 use crate::tables::limits::read_limits;
 use crate::tables::records::{read_audit, read_records, read_results};
 use crate::tables::run_memory::usual_memory;
@@ -38,6 +39,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let admin_listen = reader.read_optional("admin_listen");
     let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
+    let database = read_database(&mut reader, surroundings);
     let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let serves_console = reader.read("console.enabled", http.serves_console);
@@ -70,6 +72,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         auth,
         data_dir,
         cache_dir,
+        database,
         skills,
         workers,
         limits,

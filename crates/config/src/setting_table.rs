@@ -50,6 +50,7 @@ static SETTINGS: [SettingRow; 173] = [
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
     row("cache_dir", AtStart, "", "", "Folder for data that can be rebuilt: the engine, its native code and its images.", "1"),
+    row("database.url_file", AtStart, "", "mode 0600", "File with the URL of a PostgreSQL database for keys and records, `postgres://USER:PASSWORD@HOST:5432/DATABASE`; unless set, they are in the data folder.", "fleet.md"),
     row("skills.roots", AtStart, "", "", "Folders with skills; a skill in an earlier folder hides one of the same name in a later one.", ""),
     row("skills.bundled", AtStart, "", "", "Whether to serve the bundled skills; the guide is always served.", ""),
     row("skills.from_code", AtStart, "", "", "Patterns of the skills that code of a call may execute with `tools.execute_skill`, such as `data.*`; default none.", "tools.md#skills-as-tools"),

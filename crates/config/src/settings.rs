@@ -43,6 +43,13 @@ pub struct SessionSettings {
     pub store: SessionsConfig,
 }
 
+/// Where keys and records are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DatabaseConfig {
+    /// The file with the URL of a database of PostgreSQL. Default: none; they are in the data folder.
+    pub url_file: Option<PathBuf>,
+}
+
 /// Everything that an operator can set.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -56,6 +63,8 @@ pub struct Config {
     pub data_dir: PathBuf,
     /// The folder of data that can be made again: the engine, its native code, its images.
     pub cache_dir: PathBuf,
+    /// The database of keys and records.
+    pub database: DatabaseConfig,
     /// The sources of skills.
     pub skills: SkillsConfig,
     /// The processes that run guests.

@@ -20,17 +20,16 @@ pub enum DatabaseError {
         #[source]
         cause: io::Error,
     },
-    /// A later version of Wardian made or changed the file.
+    /// A later version of Wardian made or changed it.
     #[error(
-        "the database {} has schema version {found}, but this program knows only versions up to \
+        "the database {place} has schema version {found}, but this program knows only versions up to \
          {known}; run the version of Wardian that wrote it, or a later one, or restore the backup \
-         from before the upgrade",
-        path.display()
+         from before the upgrade"
     )]
     NewerSchema {
-        /// The file.
-        path: PathBuf,
-        /// The version of the file.
+        /// The file, or the address without a password.
+        place: String,
+        /// The version that was found.
         found: i64,
         /// The latest version that this program knows.
         known: i64,
@@ -49,6 +48,25 @@ pub enum DatabaseError {
         /// The error of the database.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
+    },
+    /// The file with the URL of a database cannot be used. Nothing of the URL is shown.
+    #[error("`{}` (`database.url_file`): {fault}", path.display())]
+    WrongUrl {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        fault: String,
+    },
+    /// The database of other machines cannot be used.
+    #[error("the database {place} cannot be used: {advice}")]
+    Refused {
+        /// Its address, without a password.
+        place: String,
+        /// What is wrong, and what to do.
+        advice: String,
+        /// What it has answered, if it has.
+        #[source]
+        cause: Option<Box<dyn Error + Send + Sync>>,
     },
     /// A statement failed, because the disk has no room for what it changes.
     #[error("the database failed")]

@@ -12,7 +12,7 @@ use crate::cli::commands::diagnosis::{Diagnosis, State};
 use crate::cli::commands::engine::packages_of;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
-use crate::cli::prepare::{block_on_until_interrupted, start_once};
+use crate::cli::prepare::{block_on, block_on_until_interrupted, start_once};
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use wardian_config::{CgroupUse, Config, RequireLockdown};
@@ -45,6 +45,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(cgroups(config.workers.cgroups, place));
     findings.push(worker_memory(WorkerBounds::of(&config), bounded));
     findings.extend(certificate(&config));
+    findings.extend(database(&config)?);
     findings.push(blobs(&config));
     findings.push(disk(&config));
     findings.push(skills(&config));
@@ -231,6 +232,26 @@ fn secrets(config: &Config) -> Diagnosis {
         return Diagnosis::bad("secrets", faults.join("; "), advice);
     }
     Diagnosis::good("secrets", format!("{} can be listed", secrets.len()))
+}
+
+/// The database of keys and records, if it is not in the data folder.
+fn database(config: &Config) -> Result<Option<Diagnosis>, Failed> {
+    const WHAT: &str = "database";
+    if config.database.url_file.is_none() {
+        return Ok(None);
+    }
+    let mut found = None;
+    block_on(async {
+        found = Some(match assembly::check_database(config).await {
+            Ok(()) => Diagnosis::good(WHAT, "PostgreSQL answers, and its schema fits"),
+            Err(fault) => {
+                let advice = "keys and records are there: see `database.url_file`";
+                Diagnosis::bad(WHAT, CauseChain(&fault).to_string(), advice)
+            }
+        });
+        Ok(Exit::Done)
+    })?;
+    Ok(found)
 }
 
 fn blobs(config: &Config) -> Diagnosis {

@@ -90,8 +90,11 @@ fn accepts_keys(config: &Config) -> bool {
         || config.auth.jwt.as_ref().is_some_and(|jwt| jwt.accepts_keys)
 }
 
-/// The keys, if the data folder has a database. Looking makes none.
+/// The keys, if the data folder has a database, or there is one elsewhere. Looking makes none.
 async fn existing(config: &Config) -> Result<Option<KeyTable>, Failed> {
+    if config.database.url_file.is_some() {
+        return Ok(Some(assembly::open_keys(config).await?));
+    }
     if !config.data_dir.try_exists().unwrap_or(true) {
         return Err(Failed::usage(format!(
             "`{}` does not exist: give the data folder of a server with `--data-dir` (`data_dir`)",

@@ -1,6 +1,7 @@
 //! Groups of settings that are read in files of their own.
 
 pub(crate) mod auth;
+pub(crate) mod database;
 pub(crate) mod limits;
 pub(crate) mod records;
 pub(crate) mod run_memory;

@@ -1,22 +1,39 @@
 //! The databases of a server.
 //!
 //! `records`, `sessions` and `tenants` say in a trait which statements they need (`RecordStore`,
-//! `SessionStore`, `KeyStore`) and know no database. Each database is a folder here that implements these traits and holds all of its
-//! SQL; nothing outside of that folder names it. A test double in memory implements them too, and
-//! both pass the same tests.
+//! `SessionStore`, `KeyStore`) and know no database. Here are those statements. Keys and records are in SQLite
+//! or in PostgreSQL, by the same statements over one small layer; nothing outside of this folder names
+//! either. A test double in memory implements the traits too, and all pass the same tests.
 //!
-//! | folder    | database                                                                     |
-//! | --------- | ---------------------------------------------------------------------------- |
-//! | `sqlite/` | SQLite files in the data folder: for keys, for records, and for sessions      |
-//! | `tests/`  | the test double, and the tests that every database passes                     |
+//! | place          | content                                                                  |
+//! | -------------- | ------------------------------------------------------------------------ |
+//! | `statement.rs` | a statement and its values, for any database                              |
+//! | `schema.rs`    | the scripts that make the tables                                          |
+//! | `engine/`      | the layer: `execute`, `fetch`, transactions, the clock of leases          |
+//! | `keys/`        | the statements on keys                                                    |
+//! | `records/`     | the statements on records                                                 |
+//! | `sqlite/`      | SQLite files in the data folder, and the statements on sessions           |
+//! | `postgres/`    | a database of PostgreSQL that several servers share                       |
+//! | `testing/`     | a server of PostgreSQL for tests                                          |
+//! | `tests/`       | the test double, and the tests that every database passes                 |
 
+mod engine;
+mod keys;
+mod numbers;
+mod postgres;
+mod records;
+mod schema;
 mod sqlite;
+mod statement;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use crate::database::engine::DatabasePlace;
+pub use crate::database::keys::{KeyDatabase, blob_id_keys_at, open_key_database, open_keys};
+pub use crate::database::records::open_records;
+pub use crate::database::sqlite::open_sessions;
 #[cfg(test)]
 pub(crate) use crate::database::sqlite::testing::change_blob_id_keys;
-pub use crate::database::sqlite::{
-    KeyDatabase, blob_id_keys_at, open_key_database, open_keys, open_records, open_sessions,
-};
 pub use crate::database_error::DatabaseError;

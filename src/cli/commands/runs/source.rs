@@ -14,6 +14,7 @@ use wardian_config::Config;
 use wardian_formats::job::outcome::LogChunk;
 use wardian_formats::protocol::methods::execution::RunProgress;
 use wardian_service::RunList;
+use wardian_stores::database::DatabasePlace;
 use wardian_stores::records::{
     ListedRuns, RecordTable, RunFilter, RunOutcomeKind, RunSearch, with_result,
 };
@@ -104,8 +105,10 @@ impl RecordSource {
         if let Some(remote) = remote_of(at, api_key)? {
             return Ok(Self::Server(remote, whose));
         }
-        let path = assembly::records_path(config);
-        if !path.try_exists().unwrap_or(true) {
+        let place = assembly::records_place(config);
+        if let DatabasePlace::File(path) = place
+            && !path.try_exists().unwrap_or(true)
+        {
             return Err(Failed::usage(format!(
                 "`{}` has no records of runs: give the data folder of a server with `--data-dir` \
                 (`data_dir`), or a running server with `--server`",

@@ -173,6 +173,25 @@ pub(crate) fn check_unchanged(config: &Config) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Checks that no keys of the data folder would be hidden by a database elsewhere: with them its blobs and
+/// sessions would be lost.
+///
+/// # Errors
+///
+/// The data folder has a database of its own.
+pub(crate) fn check_own_database(config: &Config) -> Result<(), Failed> {
+    let own = assembly::database_path(config);
+    if config.database.url_file.is_none() || !own.try_exists().unwrap_or(true) {
+        return Ok(());
+    }
+    Err(Failed::usage(format!(
+        "`database.url_file` is set, and the data folder has keys of its own (`{}`), without which its \
+        blobs and sessions cannot be used: give this server an empty data folder with `--data-dir` \
+        (`data_dir`), or remove the setting",
+        own.display()
+    )))
+}
+
 /// Checks that a folder can be written to, or can be made.
 fn can_be_used(folder: &Path) -> io::Result<()> {
     match fs::metadata(folder) {

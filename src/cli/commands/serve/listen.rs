@@ -13,7 +13,9 @@ use tracing::{info, warn};
 use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, Stores, check_settings};
 use crate::cli::args::ServeArgs;
 use crate::cli::commands::serve::cgroups::{TakenCgroups, check_cgroups, take_cgroups};
-use crate::cli::commands::serve::folders::{DataFolderLock, check_unchanged, open_folders};
+use crate::cli::commands::serve::folders::{
+    DataFolderLock, check_own_database, check_unchanged, open_folders,
+};
 use crate::cli::commands::serve::records::ServerJournal;
 use crate::cli::commands::serve::reload::{ConfigSource, Reloader, SkillsSeat};
 use crate::cli::commands::skills::skills_lock::SkillsLock;
@@ -149,6 +151,7 @@ async fn listen(
         Some(address) => Some(server.bind_admin(address).await?),
         None => None,
     };
+    check_database(config).await?;
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
@@ -209,6 +212,12 @@ fn note_settings(config: &Config, authentication: &Authentication) {
         warn!("{EXPOSED}");
     }
     warn_of_long_turns(config);
+}
+
+/// Checks a database that is not in the data folder, before anything is changed there.
+async fn check_database(config: &Config) -> Result<(), Failed> {
+    check_own_database(config)?;
+    Ok(assembly::check_database(config).await?)
 }
 
 /// Checks the folders and the cgroups, and then takes both.

@@ -10,8 +10,8 @@ use sqlx::sqlite::{
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, SqliteConnection, Transaction};
 use sqlx_core::transaction::TransactionManager as _;
 
-use crate::database::sqlite::schema::{self, Durability, Schema};
-use crate::database::sqlite::{error, file};
+use crate::database::schema::{Durability, Schema};
+use crate::database::sqlite::{error, file, schema};
 use crate::database_error::DatabaseError;
 
 /// How long a statement waits while another process writes.
@@ -32,21 +32,24 @@ pub(super) type Writing = Transaction<'static, Sqlite>;
 
 /// An open file. Clones share its connections.
 #[derive(Debug, Clone)]
-pub(super) struct SqliteFile {
+pub(in crate::database) struct SqliteFile {
     pool: SqlitePool,
 }
 
 impl SqliteFile {
     /// Opens the file, which is created if it does not exist, and brings its schema up to date.
-    pub(super) async fn open(path: &Path, schema: &Schema) -> Result<Self, DatabaseError> {
+    pub(in crate::database) async fn open(
+        path: &Path,
+        schema: &Schema,
+    ) -> Result<Self, DatabaseError> {
         let unusable = |cause| DatabaseError::Unusable { path: path.to_owned(), cause };
         file::prepare(path).map_err(unusable)?;
         let options = options(path, schema, schema.durability);
         let failed = |cause| error::of_file(path, schema.content, cause);
         let (file, found) = connect(options, schema).await.map_err(failed)?;
         if found > schema.version() {
-            let (path, known) = (path.to_owned(), schema.version());
-            return Err(DatabaseError::NewerSchema { path, found, known });
+            let (place, known) = (path.display().to_string(), schema.version());
+            return Err(DatabaseError::NewerSchema { place, found, known });
         }
         Ok(file)
     }
@@ -69,17 +72,19 @@ impl SqliteFile {
     }
 
     /// The connections, for statements that only read, and for single ones that write.
-    pub(super) const fn connections(&self) -> &SqlitePool {
+    pub(in crate::database) const fn connections(&self) -> &SqlitePool {
         &self.pool
     }
 
     /// Begins a transaction that writes. Dropped before its commit, it changes nothing.
-    pub(super) async fn begin(&self) -> Result<Writing, sqlx::Error> {
+    pub(in crate::database) async fn begin(
+        &self,
+    ) -> Result<Transaction<'static, Sqlite>, sqlx::Error> {
         self.pool.begin_with(schema::BEGIN).await
     }
 
     /// Closes all connections. The last process that closes the file folds its log into it.
-    pub(super) async fn close(&self) {
+    pub(in crate::database) async fn close(&self) {
         self.pool.close().await;
     }
 }

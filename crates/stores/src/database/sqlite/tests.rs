@@ -8,10 +8,10 @@ use std::time::Duration;
 use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 
+use crate::database::open_records;
+use crate::database::schema::{KEYS, RECORDS, SESSIONS, Schema};
 use crate::database::sqlite::connections::{CONNECTIONS, SqliteFile};
 use crate::database::sqlite::file::{log_of, sync_log};
-use crate::database::sqlite::open_records;
-use crate::database::sqlite::schema::{KEYS, RECORDS, SESSIONS, Schema};
 use crate::database_error::DatabaseError;
 use wardian_vocabulary::error::CauseChain;
 

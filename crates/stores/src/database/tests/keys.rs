@@ -1,23 +1,35 @@
 //! Keys of the API.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::database::open_keys;
+use crate::database::testing::PostgresServer;
 use crate::database::tests::memory::MemoryKeys;
+use crate::database::{DatabasePlace, open_keys};
 use crate::tenants::{ApiToken, KeyName, KeyOrder, KeyTable, Revocation, Right, Rights};
 use wardian_vocabulary::ids::TenantId;
 
 const NOW: Duration = Duration::from_millis(1_790_000_000_123);
 
 /// Two handles of an empty database of each kind.
-async fn tables() -> [(&'static str, [KeyTable; 2], Option<tempfile::TempDir>); 2] {
+async fn tables() -> Vec<(&'static str, [KeyTable; 2], Option<tempfile::TempDir>)> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wardian.db");
     let sqlite = [open_keys(&path).await.unwrap(), open_keys(&path).await.unwrap()];
     let memory = MemoryKeys::default();
     let memory = [memory.clone(), memory].map(|keys| KeyTable::new(Arc::new(keys)));
-    [("SQLite", sqlite, Some(folder)), ("the test double", memory, None)]
+    let mut tables = vec![("SQLite", sqlite, Some(folder)), ("the test double", memory, None)];
+    if let Some(server) = PostgresServer::shared() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("keys_{}", NUMBER.fetch_add(1, Ordering::AcqRel));
+        let file = server.database(folder.path(), &name).await;
+        let open = || open_keys(DatabasePlace::UrlFile(file.clone()));
+        let postgres = [open().await.unwrap(), open().await.unwrap()];
+        tables.push(("PostgreSQL", postgres, Some(folder)));
+    }
+    tables
 }
 
 fn order(owner: &str, expires: Option<Duration>) -> KeyOrder {

@@ -21,14 +21,17 @@ mod retention;
 mod session_model_tests;
 mod sessions;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::database::sqlite::testing::{execute, records_at};
+use crate::database::engine::{Database, DatabasePlace, LeaseClock};
+use crate::database::records::StoredRecords;
+use crate::database::schema;
+use crate::database::statement::statement;
+use crate::database::testing::PostgresServer;
 use crate::database::tests::memory::MemoryRecords;
 use crate::records::row::Row;
 use crate::records::store::RecordStore;
@@ -55,20 +58,68 @@ pub(crate) struct Place {
 
 enum Engine {
     Sqlite(TempDir),
+    Postgres(TempDir),
     Memory(MemoryRecords),
 }
 
 impl Place {
     /// An empty one of each kind.
-    pub(crate) async fn all() -> [Self; 2] {
-        let folder = tempfile::tempdir().unwrap();
+    pub(crate) async fn all() -> Vec<Self> {
+        let mut all = vec![Self::sqlite().await];
+        all.extend(Self::postgres().await);
+        all.push(Self::memory());
+        all
+    }
+
+    /// An empty file of SQLite.
+    pub(crate) async fn sqlite() -> Self {
         let time: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(START)));
-        let store = records_at(&folder.path().join("records.db"), Clock::Set(time)).await;
-        let sqlite = Self::of(Engine::Sqlite(folder), store, time);
+        let engine = Engine::Sqlite(tempfile::tempdir().unwrap());
+        let store = Self::open(&engine, time).await;
+        Self::of(engine, store, time)
+    }
+
+    /// An empty database of PostgreSQL. None if this machine can have no server, which is said aloud.
+    pub(crate) async fn postgres() -> Option<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let server = PostgresServer::shared()?;
+        let folder = tempfile::tempdir().unwrap();
+        let name = format!("place_{}", NUMBER.fetch_add(1, Ordering::AcqRel));
+        let made = server.database(folder.path(), &name).await;
+        std::fs::rename(made, folder.path().join("records.url")).unwrap();
+        let time: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(START)));
+        let engine = Engine::Postgres(folder);
+        let store = Self::open(&engine, time).await;
+        Some(Self::of(engine, store, time))
+    }
+
+    /// An empty test double.
+    pub(crate) fn memory() -> Self {
         let time: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(START)));
         let memory = MemoryRecords::new(Clock::Set(time));
         let store = Arc::new(memory.clone());
-        [sqlite, Self::of(Engine::Memory(memory), store, time)]
+        Self::of(Engine::Memory(memory), store, time)
+    }
+
+    /// Opens the database, as one more process does.
+    async fn open(engine: &Engine, time: &'static AtomicU64) -> Arc<dyn RecordStore> {
+        let place = match engine {
+            Engine::Sqlite(folder) => DatabasePlace::File(folder.path().join("records.db")),
+            Engine::Postgres(folder) => DatabasePlace::UrlFile(folder.path().join("records.url")),
+            Engine::Memory(memory) => return Arc::new(memory.clone()),
+        };
+        let database = Database::open(&place, &schema::RECORDS).await.unwrap();
+        Arc::new(StoredRecords::new(database, LeaseClock::Machine(Clock::Set(time))))
+    }
+
+    /// The database below the store, if there is one.
+    async fn database(&self) -> Option<Database> {
+        let place = match &self.engine {
+            Engine::Sqlite(folder) => DatabasePlace::File(folder.path().join("records.db")),
+            Engine::Postgres(folder) => DatabasePlace::UrlFile(folder.path().join("records.url")),
+            Engine::Memory(_) => return None,
+        };
+        Some(Database::open(&place, &schema::RECORDS).await.unwrap())
     }
 
     fn of(engine: Engine, store: Arc<dyn RecordStore>, time: &'static AtomicU64) -> Self {
@@ -79,26 +130,22 @@ impl Place {
     pub(crate) fn name(&self) -> &'static str {
         match &self.engine {
             Engine::Sqlite(_) => "SQLite",
+            Engine::Postgres(_) => "PostgreSQL",
             Engine::Memory(_) => "the test double",
         }
     }
 
-    /// The file, if it has one.
-    pub(crate) fn path(&self) -> Option<PathBuf> {
-        match &self.engine {
-            Engine::Sqlite(folder) => Some(folder.path().join("records.db")),
-            Engine::Memory(_) => None,
-        }
+    /// The number that a statement finds, if the place has any.
+    pub(crate) async fn number_of(&self, text: &'static str) -> Option<i64> {
+        let database = self.database().await?;
+        let (found,) = database.fetch_one(statement(text)).await.unwrap();
+        database.close().await;
+        Some(found)
     }
 
     /// The same database, as another process opens it.
     pub(crate) async fn beside(&self) -> RecordTable {
-        RecordTable::new(match &self.engine {
-            Engine::Sqlite(folder) => {
-                records_at(&folder.path().join("records.db"), Clock::Set(self.time)).await
-            }
-            Engine::Memory(memory) => Arc::new(memory.clone()),
-        })
+        RecordTable::new(Self::open(&self.engine, self.time).await)
     }
 
     /// A server of its own that uses the database.
@@ -114,17 +161,16 @@ impl Place {
 
     /// Lets statements on records fail from now on, or work again.
     pub(crate) async fn set_broken(&self, is_broken: bool) {
-        match (&self.engine, is_broken) {
-            (Engine::Memory(memory), _) => memory.set_broken(is_broken),
-            (Engine::Sqlite(folder), true) => {
-                let path = folder.path().join("records.db");
-                execute(&path, "ALTER TABLE runs RENAME TO away").await;
-            }
-            (Engine::Sqlite(folder), false) => {
-                let path = folder.path().join("records.db");
-                execute(&path, "ALTER TABLE away RENAME TO runs").await;
-            }
+        if let Engine::Memory(memory) = &self.engine {
+            return memory.set_broken(is_broken);
         }
+        let database = self.database().await.unwrap();
+        let change = match is_broken {
+            true => "ALTER TABLE runs RENAME TO away",
+            false => "ALTER TABLE away RENAME TO runs",
+        };
+        database.execute(statement(change)).await.unwrap();
+        database.close().await;
     }
 }
 

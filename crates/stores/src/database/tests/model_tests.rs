@@ -273,6 +273,21 @@ async fn all_that_is_seen(store: &dyn RecordStore) -> String {
     seen.join("\n")
 }
 
+async fn compare(database: &Place, steps: &[Step]) {
+    let model = Place::memory();
+    for (at, step) in steps.iter().enumerate() {
+        let expected = answer(&*model.store, &model, step).await;
+        let found = answer(&*database.store, database, step).await;
+        assert_eq!(found, expected, "step {at}: {step:?}: {}", database.name());
+    }
+    let expected = all_that_is_seen(&*model.store).await;
+    assert_eq!(all_that_is_seen(&*database.store).await, expected, "{}", database.name());
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
@@ -280,16 +295,22 @@ proptest! {
     fn any_order_of_statements_has_the_same_answers_in_all_databases(
         steps in proptest::collection::vec(step(), 1..80),
     ) {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let [sqlite, model] = Place::all().await;
-            for (at, step) in steps.iter().enumerate() {
-                let expected = answer(&*model.store, &model, step).await;
-                let found = answer(&*sqlite.store, &sqlite, step).await;
-                assert_eq!(found, expected, "step {at}: {step:?}");
+        runtime().block_on(async { compare(&Place::sqlite().await, &steps).await });
+    }
+}
+
+proptest! {
+    // Each case needs a database of its own.
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_order_of_statements_has_the_same_answers_in_postgres(
+        steps in proptest::collection::vec(step(), 1..80),
+    ) {
+        runtime().block_on(async {
+            if let Some(postgres) = Place::postgres().await {
+                compare(&postgres, &steps).await;
             }
-            let expected = all_that_is_seen(&*model.store).await;
-            assert_eq!(all_that_is_seen(&*sqlite.store).await, expected);
         });
     }
 }

@@ -1,6 +1,7 @@
 //! Records expire.
 
-use crate::database::tests::{Place, START, fill, id, limits, numbers, tenant, trim};
+use crate::database::tests::{Place, START, fill, id, limits, numbers, row, tenant, trim};
+use crate::records::row::Row;
 
 #[tokio::test]
 async fn own_records_expire_and_never_those_of_another_tenant() {
@@ -64,5 +65,44 @@ async fn a_batch_that_is_written_twice_is_there_once() {
         trim(&place.table, &limits(10, 70)).await;
         assert_eq!(numbers(&place.table, "acme").await.len(), 10);
         assert!(place.table.read_log(&tenant("acme"), &id(0)).await.unwrap().is_some());
+    }
+}
+
+/// Two servers write the same records, as a server and the one that has taken its runs over do, while others are
+/// removed: the sums stay those of what is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn sums_stay_right_when_two_servers_write_the_same_records() {
+    for place in Place::all().await {
+        let tables = [place.beside().await, place.beside().await, place.beside().await];
+        for round in 0..6 {
+            let [one, other, third] = tables.clone();
+            let numbers = round * 20..round * 20 + 40;
+            let same = numbers.clone();
+            let writes = [
+                tokio::spawn(async move { fill(&one, "acme", numbers, 10).await }),
+                tokio::spawn(async move { fill(&other, "acme", same, 10).await }),
+                tokio::spawn(async move {
+                    trim(&third, &limits(30, u64::MAX / 4)).await;
+                }),
+            ];
+            for written in writes {
+                written.await.unwrap();
+            }
+        }
+        let left = u64::try_from(numbers(&place.table, "acme").await.len()).unwrap();
+        let totals = place.store.tenants_over(0, 0).await.unwrap();
+        assert_eq!((totals[0].runs, totals[0].log_bytes), (left, 10 * left), "{}", place.name());
+    }
+}
+
+/// PostgreSQL has no NUL in texts. A record with one would otherwise be written again and again.
+#[tokio::test]
+async fn a_record_with_a_nul_does_not_stop_its_batch() {
+    for place in Place::all().await {
+        let odd =
+            Row { title: Some("a\0b".to_owned()), search: "a\0b".to_owned(), ..row("acme", 1, 3) };
+        let odd = Row { result: Some("\0".to_owned()), document: Some("\0".to_owned()), ..odd };
+        place.table.insert(&[row("acme", 0, 0), odd, row("acme", 2, 0)], 0).await.unwrap();
+        assert_eq!(numbers(&place.table, "acme").await, [2, 1, 0], "{}", place.name());
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::database::sqlite::numbers::{count, number};
+use crate::database::numbers::{count, number};
 use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::cell_rows::{
     BEFORE_CELL, SessionBefore, add_cell, end_cell, find_head, find_parked, find_unended,

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Sqlite};
 
-use crate::database::sqlite::numbers::number;
+use crate::database::numbers::number;
 use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::columns::{
     self, CheckpointColumns, PackColumns, pack_columns, pack_id, select_checkpoints,

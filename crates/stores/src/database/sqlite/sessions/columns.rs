@@ -1,6 +1,6 @@
 //! Columns, as the values that they hold.
 
-use crate::database::sqlite::numbers::count;
+use crate::database::numbers::count;
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{
     CellState, ForkedFrom, PackDescription, PackId, SessionState, StoredCell, StoredCheckpoint,

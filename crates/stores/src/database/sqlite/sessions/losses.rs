@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
+use crate::database::numbers::number;
 use crate::database::sqlite::connections::Writing;
 use crate::database::sqlite::file::sync_log;
-use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::cell_rows::{find_unended, roll_back};
 use crate::database::sqlite::sessions::columns::{

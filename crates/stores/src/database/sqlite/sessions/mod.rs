@@ -14,15 +14,14 @@ mod losses;
 mod packs;
 mod parts;
 mod rows;
-pub(super) mod tenant_keys;
 
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 
+use crate::database::schema;
 use crate::database::sqlite::connections::SqliteFile;
 use crate::database::sqlite::file::log_of;
-use crate::database::sqlite::schema;
 use crate::database_error::DatabaseError;
 use crate::sessions::losses::SessionSync;
 use crate::sessions::store::SessionStore;

@@ -2,8 +2,8 @@
 
 use sqlx::{QueryBuilder, Sqlite, SqlitePool};
 
+use crate::database::numbers::count;
 use crate::database::sqlite::connections::Writing;
-use crate::database::sqlite::numbers::count;
 use crate::database::sqlite::sessions::columns::{pack_id, parsed};
 use crate::database::sqlite::sessions::parts::add_bytes;
 use crate::database_error::DatabaseError;

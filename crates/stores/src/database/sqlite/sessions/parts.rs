@@ -2,8 +2,8 @@
 
 use sqlx::sqlite::SqliteExecutor;
 
+use crate::database::numbers::number;
 use crate::database::sqlite::connections::Writing;
-use crate::database::sqlite::numbers::number;
 use crate::database::sqlite::sessions::columns::{
     self, CheckpointColumns, pack_columns, select_checkpoints,
 };

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use sqlx::{QueryBuilder, Sqlite};
 
+use crate::database::numbers::{count, number};
 use crate::database::sqlite::connections::Writing;
-use crate::database::sqlite::numbers::{count, number};
 use crate::database::sqlite::sessions::SqliteSessions;
 use crate::database::sqlite::sessions::columns::{
     self, OPEN, SessionColumns, parsed, session_columns,

@@ -1,4 +1,4 @@
-//! Records in SQLite: one file that implements each trait of `records/store.rs`.
+//! The statements on records: one file that implements each trait of `records/store.rs`.
 
 mod names;
 mod notes;
@@ -8,48 +8,63 @@ mod servers;
 mod titles;
 mod write;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 
-use crate::database::sqlite::connections::{SqliteFile, Writing};
+use crate::database::engine::{Database, DatabasePlace, LeaseClock, Writing};
+use crate::database::schema;
+use crate::database::statement::statement;
 use crate::database_error::DatabaseError;
+use crate::records::RecordTable;
 use crate::records::filter::{RunFilter, WhoseRuns};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::store::{ListedRow, RecordPart, RecordRows, RecordStore, StoredLog, Window};
-use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
-/// The tables of records in a file.
-#[derive(Debug, Clone)]
-pub(super) struct SqliteRecords {
-    file: SqliteFile,
-    /// The clock of leases.
-    clock: Clock,
+/// Opens the database of records at this place. A file is made if it does not exist.
+///
+/// # Errors
+///
+/// As [`crate::database::open_key_database`].
+pub async fn open_records(place: impl Into<DatabasePlace>) -> Result<RecordTable, DatabaseError> {
+    let database = Database::open(&place.into(), &schema::RECORDS).await?;
+    let clock = LeaseClock::of(&database);
+    Ok(RecordTable::new(Arc::new(StoredRecords::new(database, clock))))
 }
 
-impl SqliteRecords {
-    /// The tables in this file.
-    pub(super) const fn new(file: SqliteFile, clock: Clock) -> Self {
-        Self { file, clock }
+/// The tables of records in a database.
+#[derive(Debug, Clone)]
+pub(in crate::database) struct StoredRecords {
+    database: Database,
+    /// The clock of leases.
+    clock: LeaseClock,
+}
+
+impl StoredRecords {
+    /// The tables in this database.
+    pub(in crate::database) const fn new(database: Database, clock: LeaseClock) -> Self {
+        Self { database, clock }
     }
 
     /// Begins a transaction that writes.
-    async fn begin(&self) -> Result<Writing, sqlx::Error> {
-        self.file.begin().await
+    async fn begin(&self) -> Result<Writing, DatabaseError> {
+        self.database.begin().await
     }
 }
 
 #[async_trait]
-impl RecordStore for SqliteRecords {
+impl RecordStore for StoredRecords {
     async fn close(&self) {
-        self.file.close().await;
+        self.database.close().await;
     }
 }
 
 #[async_trait]
-impl RecordRows for SqliteRecords {
+impl RecordRows for StoredRecords {
     async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError> {
-        Ok(self.insert_all(rows, now_ms).await?)
+        self.insert_all(rows, now_ms).await
     }
 
     async fn list(
@@ -59,7 +74,7 @@ impl RecordRows for SqliteRecords {
         window: &Window,
         limit: u64,
     ) -> Result<Vec<ListedRow>, DatabaseError> {
-        Ok(self.list_window(whose, filter, window, limit).await?)
+        self.list_window(whose, filter, window, limit).await
     }
 
     async fn run_at(
@@ -68,12 +83,12 @@ impl RecordRows for SqliteRecords {
         window: &Window,
         place: u64,
     ) -> Result<Option<String>, DatabaseError> {
-        Ok(self.run_in_window(whose, window, place).await?)
+        self.run_in_window(whose, window, place).await
     }
 
     async fn next_tenant(&self, after: &str) -> Result<Option<String>, DatabaseError> {
-        let next = sqlx::query_scalar("SELECT MIN(tenant) FROM runs WHERE tenant > $1");
-        Ok(next.bind(after.to_owned()).fetch_one(self.file.connections()).await?)
+        let next = statement("SELECT MIN(tenant) FROM runs WHERE tenant > $1").bind(after);
+        Ok(self.database.fetch_one::<(Option<String>,)>(next).await?.0)
     }
 
     async fn find(
@@ -82,7 +97,7 @@ impl RecordRows for SqliteRecords {
         kind: Option<RunKind>,
         run: &RunId,
     ) -> Result<Option<String>, DatabaseError> {
-        Ok(self.find_column("record", tenant, kind, run).await?)
+        self.find_record(tenant, kind, run).await
     }
 
     async fn find_log(
@@ -91,7 +106,7 @@ impl RecordRows for SqliteRecords {
         kind: Option<RunKind>,
         run: &RunId,
     ) -> Result<Option<StoredLog>, DatabaseError> {
-        Ok(self.find_sizes(tenant, kind, run).await?)
+        self.find_sizes(tenant, kind, run).await
     }
 
     async fn find_result(
@@ -99,7 +114,7 @@ impl RecordRows for SqliteRecords {
         tenant: &TenantId,
         run: &RunId,
     ) -> Result<Option<u64>, DatabaseError> {
-        Ok(self.find_result_size(tenant, run).await?)
+        self.find_result_size(tenant, run).await
     }
 
     async fn read(
@@ -108,6 +123,6 @@ impl RecordRows for SqliteRecords {
         run: &RunId,
         part: RecordPart,
     ) -> Result<Option<String>, DatabaseError> {
-        Ok(self.read_part(tenant, run, part).await?)
+        self.read_part(tenant, run, part).await
     }
 }

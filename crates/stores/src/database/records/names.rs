@@ -1,17 +1,18 @@
 //! The names that clients gave to calls.
 
 use async_trait::async_trait;
-use sqlx::sqlite::SqliteExecutor;
 
-use crate::database::sqlite::numbers::number;
-use crate::database::sqlite::records::SqliteRecords;
+use crate::database::engine::Writing;
+use crate::database::numbers::number;
+use crate::database::records::StoredRecords;
+use crate::database::statement::{Statement, statement};
 use crate::database_error::DatabaseError;
 use crate::records::store::{CallNames, NamedCall, NamesOf, RequestKey};
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// The statements on the names of one kind of call. The names of runs that are noted stay in any case.
 struct Statements {
-    /// Forgets names that are older than a time.
+    /// Forgets names that are older than a time. Said twice: one that is renewed meanwhile stays.
     old: &'static str,
     /// The tenants with more names than this.
     crowded: &'static str,
@@ -20,7 +21,7 @@ struct Statements {
 }
 
 const OF_RUNS: Statements = Statements {
-    old: "DELETE FROM call_names WHERE (tenant, name) IN \
+    old: "DELETE FROM call_names WHERE noted_ms < $1 AND (tenant, name) IN \
           (SELECT tenant, name FROM call_names AS names \
            WHERE noted_ms < $1 AND run_id IS NOT NULL AND NOT EXISTS \
            (SELECT 1 FROM detached_runs AS active \
@@ -36,7 +37,7 @@ const OF_RUNS: Statements = Statements {
 };
 
 const OF_BLOBS: Statements = Statements {
-    old: "DELETE FROM call_names WHERE (tenant, name) IN \
+    old: "DELETE FROM call_names WHERE noted_ms < $1 AND (tenant, name) IN \
           (SELECT tenant, name FROM call_names WHERE noted_ms < $1 AND run_id IS NULL LIMIT $2)",
     crowded: "SELECT tenant FROM call_names WHERE run_id IS NULL \
               GROUP BY tenant HAVING COUNT(*) > $1",
@@ -53,17 +54,18 @@ const fn statements(of: NamesOf) -> &'static Statements {
 }
 
 /// Gives a name to a call, unless a call has it.
-pub(super) const ADD_NAME: &str = "INSERT INTO call_names (tenant, name, run_id, call_digest, noted_ms) \
+const ADD_NAME: &str = "INSERT INTO call_names (tenant, name, run_id, call_digest, noted_ms) \
      VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
 
 #[async_trait]
-impl CallNames for SqliteRecords {
+impl CallNames for StoredRecords {
     async fn find_name(
         &self,
         tenant: &TenantId,
         name: &str,
     ) -> Result<Option<NamedCall>, DatabaseError> {
-        Ok(find_name_in(self.file.connections(), tenant, name).await?)
+        let found = self.database.fetch_optional(find_name(tenant, name)).await?;
+        Ok(found.map(named))
     }
 
     async fn name_blob(
@@ -73,26 +75,15 @@ impl CallNames for SqliteRecords {
         now_ms: u64,
     ) -> Result<Option<NamedCall>, DatabaseError> {
         let mut transaction = self.begin().await?;
-        sqlx::query(ADD_NAME)
-            .bind(tenant.as_str().to_owned())
-            .bind(key.name.clone())
-            .bind(None::<String>)
-            .bind(key.call.to_string())
-            .bind(number(now_ms))
-            .execute(&mut *transaction)
-            .await?;
-        // Within the transaction, so that nobody removes the name before it is read.
-        let named = find_name_in(&mut *transaction, tenant, &key.name).await?;
+        let named = add_name(&mut transaction, (tenant, None), key, now_ms).await?;
         transaction.commit().await?;
-        Ok(named)
+        // Whoever has named it: this call, or the one that has the name.
+        Ok(Some(named.unwrap_or_else(|| NamedCall { run_id: None, digest: key.call.to_string() })))
     }
 
     async fn forget_name(&self, tenant: &TenantId, run: &RunId) -> Result<(), DatabaseError> {
-        sqlx::query("DELETE FROM call_names WHERE tenant = $1 AND run_id = $2")
-            .bind(tenant.as_str().to_owned())
-            .bind(run.as_str().to_owned())
-            .execute(self.file.connections())
-            .await?;
+        let forget = statement("DELETE FROM call_names WHERE tenant = $1 AND run_id = $2");
+        self.database.execute(forget.bind(tenant.as_str()).bind(run.as_str())).await?;
         Ok(())
     }
 
@@ -102,12 +93,8 @@ impl CallNames for SqliteRecords {
         oldest_ms: u64,
         most: u64,
     ) -> Result<u64, DatabaseError> {
-        let forgotten = sqlx::query(statements(of).old)
-            .bind(number(oldest_ms))
-            .bind(number(most))
-            .execute(self.file.connections())
-            .await?;
-        Ok(forgotten.rows_affected())
+        let old = statement(statements(of).old).bind(number(oldest_ms)).bind(number(most));
+        self.database.execute(old).await
     }
 
     async fn tenants_with_names(
@@ -115,8 +102,9 @@ impl CallNames for SqliteRecords {
         of: NamesOf,
         more_than: u64,
     ) -> Result<Vec<String>, DatabaseError> {
-        let crowded = sqlx::query_scalar(statements(of).crowded).bind(number(more_than));
-        Ok(crowded.fetch_all(self.file.connections()).await?)
+        let crowded = statement(statements(of).crowded).bind(number(more_than));
+        let crowded: Vec<(String,)> = self.database.fetch_all(crowded).await?;
+        Ok(crowded.into_iter().map(|(tenant,)| tenant).collect())
     }
 
     async fn forget_surplus_names(
@@ -126,28 +114,48 @@ impl CallNames for SqliteRecords {
         keep: u64,
         most: u64,
     ) -> Result<u64, DatabaseError> {
-        let forgotten = sqlx::query(statements(of).surplus)
-            .bind(tenant.to_owned())
-            .bind(number(most))
-            .bind(number(keep))
-            .execute(self.file.connections())
-            .await?;
-        Ok(forgotten.rows_affected())
+        let surplus = statement(statements(of).surplus).bind(tenant);
+        self.database.execute(surplus.bind(number(most)).bind(number(keep))).await
     }
 }
 
-/// The call of a tenant that has this name.
-pub(super) async fn find_name_in(
-    connection: impl SqliteExecutor<'_>,
-    tenant: &TenantId,
-    name: &str,
-) -> Result<Option<NamedCall>, sqlx::Error> {
-    let found: Option<(Option<String>, String)> = sqlx::query_as(
-        "SELECT run_id, call_digest FROM call_names WHERE tenant = $1 AND name = $2",
-    )
-    .bind(tenant.as_str().to_owned())
-    .bind(name.to_owned())
-    .fetch_optional(connection)
-    .await?;
-    Ok(found.map(|(run_id, digest)| NamedCall { run_id, digest }))
+/// Attempts to name a call. Each after the first needs somebody who forgot the name in that moment.
+const ATTEMPTS: usize = 8;
+
+/// Gives a name to a call that has begun a run, or stored a blob. Returns the call that has it already, if one
+/// has.
+pub(super) async fn add_name(
+    transaction: &mut Writing,
+    (tenant, run): (&TenantId, Option<&RunId>),
+    key: &RequestKey,
+    now_ms: u64,
+) -> Result<Option<NamedCall>, DatabaseError> {
+    for _ in 0..ATTEMPTS {
+        // Waits for another one that gives the same name at this moment.
+        let add = statement(ADD_NAME)
+            .bind(tenant.as_str())
+            .bind(key.name.as_str())
+            .bind(run.map(RunId::as_str))
+            .bind(key.call.to_string())
+            .bind(number(now_ms));
+        if transaction.execute(add).await? > 0 {
+            return Ok(None);
+        }
+        let found = transaction.fetch_optional(find_name(tenant, &key.name)).await?;
+        if let Some(found) = found {
+            return Ok(Some(named(found)));
+        }
+    }
+    Err(DatabaseError::failed("a name is given and forgotten again and again"))
+}
+
+/// Finds the call of a tenant that has this name.
+fn find_name(tenant: &TenantId, name: &str) -> Statement {
+    statement("SELECT run_id, call_digest FROM call_names WHERE tenant = $1 AND name = $2")
+        .bind(tenant.as_str())
+        .bind(name)
+}
+
+fn named((run_id, digest): (Option<String>, String)) -> NamedCall {
+    NamedCall { run_id, digest }
 }
