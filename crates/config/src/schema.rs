@@ -42,8 +42,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let database = read_database(&mut reader, surroundings);
     let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
-    let serves_console = reader.read("console.enabled", http.serves_console);
-    let http = HttpConfig { serves_console, ..http };
+    let http = read_console(&mut reader, http);
     let mcp = read_mcp(&mut reader);
     let auth = read_auth(&mut reader, surroundings);
     let mut workers = read_workers(&mut reader);
@@ -62,8 +61,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let records = read_records(&mut reader);
     let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
     let (results, audit) = (read_results(&mut reader), read_audit(&mut reader, surroundings));
-    let engine = read_engine(&mut reader, surroundings);
-    let log = read_log(&mut reader);
+    let (engine, log) = (read_engine(&mut reader, surroundings), read_log(&mut reader));
     let traces = read_traces(&mut reader, surroundings);
     let (effective, ignored_variables) = reader.finish()?;
     Ok(Config {
@@ -97,6 +95,11 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         ignored_variables,
         machine_memory: surroundings.memory,
     })
+}
+
+fn read_console(reader: &mut Reader, http: HttpConfig) -> HttpConfig {
+    let serves_console = reader.read("console.enabled", http.serves_console);
+    HttpConfig { serves_console, ..http }
 }
 
 fn read_engine(reader: &mut Reader, surroundings: &Surroundings) -> EngineConfig {

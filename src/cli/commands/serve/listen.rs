@@ -132,6 +132,14 @@ fn raise_open_files(config: &Config) {
     }
 }
 
+/// The address for operators, if there is one.
+async fn bind_admin(config: &Config, server: &Server) -> Result<Option<Server>, Failed> {
+    match config.http.admin_listen {
+        Some(address) => Ok(Some(server.bind_admin(address).await?)),
+        None => Ok(None),
+    }
+}
+
 async fn listen(
     config: &Config,
     installer: &Installer,
@@ -147,10 +155,7 @@ async fn listen(
     // Nothing is changed on the disk before the certificate and the address are there, and the
     // folders can be used.
     let server = Server::bind(config.http.clone()).await?;
-    let admin = match config.http.admin_listen {
-        Some(address) => Some(server.bind_admin(address).await?),
-        None => None,
-    };
+    let admin = bind_admin(config, &server).await?;
     check_database(config).await?;
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
