@@ -154,7 +154,7 @@ def main(args):
 fn clients_of_models_reach_the_service_that_they_are_granted() {
     batteries();
     let (url, skills) = (service(), SkillFolder::new());
-    granted(&skills, "acme.caller", &[url.clone()], CALLER);
+    granted(&skills, "acme.caller", std::slice::from_ref(&url), CALLER);
     skills.file("acme.caller/code/requirements.txt", "openai==3.57.0\nanthropic==2.14.0\n");
     let (command, folder) = (Command::new(), skills.at("acme.caller"));
     let lock = ["skills", "deps", "lock", folder.to_str().unwrap(), "--json"];

@@ -64,7 +64,7 @@ pub struct HeapPlace {
 /// Where SQLite notes the state of its random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SqlitePlace {
+pub struct RandomPlace {
     /// The address of the first word of the state. While it is 0, the next random number begins a new state with
     /// random bytes of the host.
     pub random_state: u32,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::code::heap_place::HeapError;
 use crate::code::signal_places::SignalError;
 use crate::code::split_data::SplitError;
-use crate::code::sqlite_place::SqliteError;
+use crate::code::sqlite_place::RandomPlaceError;
 use crate::native::MergeError;
 use crate::patches::PatchError;
 use crate::source::native_lock::NativeLockError;
@@ -93,7 +93,7 @@ pub enum EngineError {
     Heap(#[from] HeapError),
     /// The pinned place of SQLite's random state is not that of the module.
     #[error("the engine's module notes SQLite's random numbers elsewhere")]
-    Sqlite(#[from] SqliteError),
+    Random(#[from] RandomPlaceError),
     /// The tables of patches do not fit the module.
     #[error("the engine's module cannot be patched")]
     Patch(#[from] PatchError),

@@ -34,7 +34,7 @@ mod store;
 #[cfg(test)]
 mod tiny;
 
-pub use crate::abi::{HeapPlace, SignalPlaces, SqlitePlace};
+pub use crate::abi::{HeapPlace, RandomPlace, SignalPlaces};
 pub use crate::cache::draft::Draft;
 pub use crate::cache::record::Record;
 pub use crate::error::EngineError;

@@ -26,7 +26,7 @@ use crate::source::fetch::{self, EngineOrigin};
 use crate::source::native_wheels;
 use crate::source::pin::{CStack, EnginePin, HashSecretPlace};
 use crate::source::pinned_file::PinnedFile;
-use crate::{EngineError, HeapPlace, PathFault, SignalPlaces, SqlitePlace, library};
+use crate::{EngineError, HeapPlace, PathFault, RandomPlace, SignalPlaces, library};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::Digest;
 
@@ -70,7 +70,7 @@ pub struct EngineArtifacts {
     /// Where its C library notes its free memory.
     pub heap: HeapPlace,
     /// Where SQLite notes the state of its random numbers.
-    pub sqlite: SqlitePlace,
+    pub sqlite: RandomPlace,
 }
 
 /// Numbers of the module that its memory is built around.

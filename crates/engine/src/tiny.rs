@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces, SqlitePlace};
+use crate::abi::{HeapPlace, ModuleAbi, RandomPlace, SignalPlaces};
 use crate::native::{MergeError, MergedModule, NativeSet, PinnedModule};
 use crate::patches::Patches;
 use crate::progress::{Progress, Step, StepEnd, StepReport};
@@ -81,7 +81,7 @@ const SIGNALS: SignalPlaces = SignalPlaces {
 const HEAP: HeapPlace = HeapPlace { state: 2048 };
 
 /// What `sqlite3_randomness` resets above.
-const SQLITE: SqlitePlace = SqlitePlace { random_state: 4096 };
+const SQLITE: RandomPlace = RandomPlace { random_state: 4096 };
 
 /// A pin, the wheel that it names, and a folder for the cache. Dropping it removes all files.
 #[derive(Debug)]

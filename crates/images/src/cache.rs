@@ -20,6 +20,7 @@ use crate::attempts::FailedAttempts;
 use crate::former::FormerImages;
 use crate::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 use crate::package_set::PackageSet;
+use crate::rules::{ImageRules, NotReproducible};
 use wardian_formats::job::image::ImageContent;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::CauseChain;
@@ -31,41 +32,6 @@ const NOTES_EVERY: Duration = Duration::from_secs(60);
 
 /// The age of the secret counts in seconds.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// The limits of a server's images.
-#[derive(Debug, Clone)]
-pub struct ImageRules {
-    /// Images that are made at the start and kept.
-    pub profiles: Vec<PackageSet>,
-    /// True if images beyond the profiles are made when runs need them.
-    pub on_need: bool,
-    /// The number of different images that are made because runs need them. Beyond it, one image
-    /// with all packages serves the rest.
-    pub variety: usize,
-    /// Memory of all images beyond the base and the profiles.
-    pub memory: ByteCount,
-    /// Disk space of all images.
-    pub disk: ByteCount,
-    /// The highest age of the secret of Python's hashes; `None` keeps it for ever.
-    pub max_age: Option<Duration>,
-}
-
-/// The reason why a run cannot be reproducible now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotReproducible {
-    /// The image of reproducible runs is being made.
-    #[error(
-        "the memory image of reproducible runs is being built, which takes a few seconds, once; \
-        try again then"
-    )]
-    InTheMaking,
-    /// The image of reproducible runs could not be made a moment ago.
-    #[error(
-        "this server cannot make runs reproducible now: omit `reproducible`, or try again in a \
-        few minutes"
-    )]
-    Failed,
-}
 
 /// The report about a present image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::cache::{ImageCache, ImageRules, ImageTable, Ready};
+use crate::cache::{ImageCache, ImageTable, Ready};
 use crate::image::ImageFault;
 use crate::package_set::PackageSet;
 use crate::pins::{PinFault, PinnedImages};
+use crate::rules::ImageRules;
 use wardian_formats::job::image::ImageContent;
 use wardian_vocabulary::ids::Digest;
 

@@ -65,10 +65,11 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::cache::{ImageCache, ImageRules};
+    use crate::cache::ImageCache;
     use crate::image::{Image, ImageFault, KeptImage, KeptImages};
     use crate::package_set::PackageSet;
     use crate::pins::PinnedImages;
+    use crate::rules::ImageRules;
     use wardian_formats::job::socket;
     use wardian_vocabulary::units::ByteCount;
 

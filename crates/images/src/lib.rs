@@ -18,11 +18,13 @@ mod imports;
 mod package_set;
 mod pins;
 mod renewal;
+mod rules;
 mod usage;
 mod waiting;
 
-pub use crate::cache::{ImageCache, ImageRules, NotReproducible};
+pub use crate::cache::ImageCache;
 pub use crate::image::{Image, ImageFault, ImageMaker, ImageRenewals, KeptImage, KeptImages};
 pub use crate::package_set::PackageSet;
 pub use crate::pins::{PinFault, PinnedImages, PinnedReport};
+pub use crate::rules::{ImageRules, NotReproducible};
 pub use crate::usage::ImageUsage;

@@ -91,8 +91,9 @@ mod tests {
 
     use super::*;
     use crate::attempts::FIRST_PAUSE;
-    use crate::cache::{ImageCache, ImageRules};
+    use crate::cache::ImageCache;
     use crate::image::{KeptImage, KeptImages};
+    use crate::rules::ImageRules;
     use wardian_formats::job::image::ImageContent;
     use wardian_formats::job::socket;
     use wardian_vocabulary::ids::Digest;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::cache::{ImageCache, NotReproducible};
+use crate::cache::ImageCache;
+use crate::rules::NotReproducible;
 use wardian_formats::job::image::ImageContent;
 
 impl ImageCache {
@@ -45,9 +46,9 @@ mod tests {
     use serde_json::value::RawValue;
 
     use super::*;
-    use crate::cache::ImageRules;
     use crate::image::{Image, ImageFault, ImageMaker, KeptImage, KeptImages};
     use crate::package_set::PackageSet;
+    use crate::rules::ImageRules;
     use wardian_formats::job::socket;
     use wardian_vocabulary::ids::Digest;
     use wardian_vocabulary::units::ByteCount;

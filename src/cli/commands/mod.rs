@@ -6,6 +6,7 @@ mod diagnosis;
 pub(crate) mod doctor;
 pub(crate) mod engine;
 mod engine_build;
+mod engine_diagnosis;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
 pub(crate) mod kernel;

@@ -345,9 +345,10 @@ def _words(error: Exception) -> str:
     """What an exception says of itself."""
     name = _class_name(type(error))
     try:
-        return f"{name}: {str(error)[:200]}"
+        text = str(error)[:200]
     except Exception:
-        return name
+        text = ""
+    return f"{name}: {text}" if text else name
 
 
 def _whole(value: int, place: Place) -> int:

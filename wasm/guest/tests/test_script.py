@@ -34,7 +34,8 @@ class Scripts(Sandbox):
             ("range", "<class 'range'>"),
             ("{'a': object}", {"a": "<class 'object'>"}),
             ("{1: 'a', '1': 'b'}", "{1: 'a', '1': 'b'}"),
-            ("class Odd:\n    def __repr__(self): raise ValueError\nOdd()", None),
+            ("class Odd:\n    def __repr__(self): raise ValueError\nOdd()",
+             "<__main__.Odd whose repr failed: ValueError>"),
         ]:
             with self.subTest(source):
                 self.assertEqual(self.returns(source), value)

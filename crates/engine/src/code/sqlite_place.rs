@@ -5,12 +5,12 @@
 
 use wasmparser::{FunctionBody, Operator};
 
-use crate::abi::SqlitePlace;
+use crate::abi::RandomPlace;
 use crate::code::signal_places::bodies;
 
 /// The reason why the pinned place cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum SqliteError {
+pub enum RandomPlaceError {
     /// The bytes are not a module.
     #[error("the module cannot be read")]
     Malformed(#[from] wasmparser::Error),
@@ -35,14 +35,14 @@ const DRAWS: &str = "sqlite3_randomness";
 /// # Errors
 ///
 /// It has it elsewhere, or cannot be understood.
-pub(crate) fn ensure_same(module: &[u8], pinned: SqlitePlace) -> Result<(), SqliteError> {
+pub(crate) fn ensure_same(module: &[u8], pinned: RandomPlace) -> Result<(), RandomPlaceError> {
     let bodies = bodies(module, &[DRAWS])?;
-    let body = bodies.get(DRAWS).ok_or(SqliteError::NoFunction)?;
-    let SqlitePlace { random_state } = pinned;
+    let body = bodies.get(DRAWS).ok_or(RandomPlaceError::NoFunction)?;
+    let RandomPlace { random_state } = pinned;
     if begins_anew_at(body, random_state)? {
         Ok(())
     } else {
-        Err(SqliteError::Other { pinned: random_state })
+        Err(RandomPlaceError::Other { pinned: random_state })
     }
 }
 
@@ -71,9 +71,9 @@ fn begins_anew_at(body: &FunctionBody<'_>, address: u32) -> Result<bool, wasmpar
 mod tests {
     use super::*;
 
-    fn check(body: &str, random_state: u32) -> Result<(), SqliteError> {
+    fn check(body: &str, random_state: u32) -> Result<(), RandomPlaceError> {
         let text = format!("(module (memory 1) (func) (func $sqlite3_randomness {body}))");
-        ensure_same(&wat::parse_str(text).unwrap(), SqlitePlace { random_state })
+        ensure_same(&wat::parse_str(text).unwrap(), RandomPlace { random_state })
     }
 
     const RESET: &str = "(i32.store offset=64 (i32.const 0) (i32.const 0))";
@@ -96,15 +96,18 @@ mod tests {
             (String::new(), 64),
         ] {
             let refused = check(&body, at).unwrap_err();
-            assert!(matches!(refused, SqliteError::Other { pinned } if pinned == at), "{body}");
+            assert!(
+                matches!(refused, RandomPlaceError::Other { pinned } if pinned == at),
+                "{body}"
+            );
         }
     }
 
     #[test]
     fn a_module_without_the_function_is_refused() {
         let none = wat::parse_str("(module (func))").unwrap();
-        let pinned = SqlitePlace { random_state: 8 };
-        assert!(matches!(ensure_same(&none, pinned), Err(SqliteError::NoFunction)));
-        assert!(matches!(ensure_same(b"no module", pinned), Err(SqliteError::Malformed(_))));
+        let pinned = RandomPlace { random_state: 8 };
+        assert!(matches!(ensure_same(&none, pinned), Err(RandomPlaceError::NoFunction)));
+        assert!(matches!(ensure_same(b"no module", pinned), Err(RandomPlaceError::Malformed(_))));
     }
 }

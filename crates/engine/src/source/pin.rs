@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::abi::{HeapPlace, ModuleAbi, SignalPlaces, SqlitePlace};
+use crate::abi::{HeapPlace, ModuleAbi, RandomPlace, SignalPlaces};
 use crate::code::split_data::AddedExport;
 use crate::error::EngineError;
 use crate::native::NativeSet;
@@ -50,7 +50,7 @@ pub struct EnginePin {
     /// Where the C library notes its free memory.
     pub heap: HeapPlace,
     /// Where SQLite notes the state of its random numbers.
-    pub sqlite: SqlitePlace,
+    pub sqlite: RandomPlace,
     /// The imports and exports of the module.
     pub abi: ModuleAbi,
 }
