@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::assembly::{self, AssemblyError, MeteredCode, Runtime, WorkerBounds};
 use crate::cli::commands::diagnosis::{Diagnosis, State};
-use crate::cli::commands::engine_diagnosis;
+use crate::cli::commands::engine::diagnosis;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::prepare::{block_on, block_on_until_interrupted, start_once};
@@ -44,7 +44,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.push(disk(&config));
     findings.push(skills(&config));
     findings.push(secrets(&config));
-    let (engine, is_ready) = engine_diagnosis::engine(&config);
+    let (engine, is_ready) = diagnosis(&config);
     findings.push(engine);
     findings.push(batteries(&config));
     if is_ready {

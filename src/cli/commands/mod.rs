@@ -5,8 +5,6 @@ pub(crate) mod conformance;
 mod diagnosis;
 pub(crate) mod doctor;
 pub(crate) mod engine;
-mod engine_build;
-mod engine_diagnosis;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
 pub(crate) mod kernel;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::assembly::{self, BatteriesReport, MeteredCode};
 use crate::cli::args::{BuildArgs, EngineCommand};
-use crate::cli::commands::engine_build::locked;
+use crate::cli::commands::engine::build::locked;
 use crate::cli::commands::images::images;
 use crate::cli::commands::skills::deps::on_a_runtime;
 use crate::cli::exit_code::Exit;

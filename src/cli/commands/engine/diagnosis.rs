@@ -1,10 +1,10 @@
-//! What `wardian doctor` finds out about the engine.
+//! What `wardian doctor` says of the engine.
 
 use std::process::{Command, Stdio};
 
 use crate::assembly::{self, AssemblyError};
 use crate::cli::commands::diagnosis::Diagnosis;
-use crate::cli::commands::engine::packages_of;
+use crate::cli::commands::engine::command::packages_of;
 use wardian_config::Config;
 use wardian_engine::EngineError;
 use wardian_engine::code::compile::TargetCpu;
@@ -14,7 +14,7 @@ use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::subprocess::hide_own_variables;
 
 /// The finding about the engine, and true if it can run.
-pub(super) fn engine(config: &Config) -> (Diagnosis, bool) {
+pub(in crate::cli::commands) fn diagnosis(config: &Config) -> (Diagnosis, bool) {
     let looked = assembly::open_engine(config).and_then(|engine| {
         let report = engine.report()?;
         Ok((report, engine.is_ready(Variant::Timed)?))
