@@ -55,11 +55,12 @@ pub(crate) enum Images {
 const PRELOAD: &str = "preload = [\"PIL.Image\", \"lxml.etree\"]\n";
 
 /// Further packages that attacks import, and the images that are made for them.
-const NEEDS: [(&str, &str); 4] = [
+const NEEDS: [(&str, &str); 5] = [
     ("", "lxml+pillow"),
     ("sympy", "lxml+pillow+sympy"),
     ("yaml", "documents+lxml+pillow"),
     ("ssl", "http+lxml+pillow"),
+    ("pydantic", "lxml+pillow+pydantic"),
 ];
 
 /// Most rounds of warming up a server.
