@@ -185,15 +185,15 @@ def main(args):
 fn an_image_of_batteries_decides_nothing_but_the_time() {
     batteries();
     let plain = TestServer::start(&["--set", "images.on_need=false"]);
-    let rich = ["--set", "images.profiles=scipy+pydantic", "--set", "log.level=debug"];
+    let rich = ["--set", "images.profiles=pydantic", "--set", "log.level=debug"];
     let rich = TestServer::start(&rich);
-    rich.wait_for_log("the image `scipy+pydantic` is ready");
+    rich.wait_for_log("the image `pydantic` is ready");
     for code in MODELS {
         let expected = comparable(&plain.client(), code);
         assert_ne!(expected[0], Value::Null, "{expected}");
         assert_eq!(comparable(&rich.client(), code), expected, "{code}");
     }
-    rich.wait_for_log("started from the image `scipy+pydantic`");
+    rich.wait_for_log("started from the image `pydantic`");
     let found = rich.client().run(OF_BATTERIES);
     let expected = ["annotated_types", "pydantic", "pydantic_core", "typing_inspection"];
     assert_eq!(output(&found)["result"], json!(expected), "add them to `PACKAGES_OF_PYDANTIC`");
