@@ -421,8 +421,7 @@ def _begun(job: dict[str, Any]) -> Session:
     runner.prepare(job)
     sys.argv = [""]
     session = new_program() if job["cell"].get("program") else Session()
-    if isinstance(quitter := type(getattr(builtins, "exit", None)), type) and quitter.__name__ == "Quitter":
-        quitter.__call__ = _quit  # type: ignore[method-assign]
+    _install_quit()
     asking.install(lambda: session.loop)
     if session.has_displays:
         event_loop.lend_loop(lambda: session.loop)
@@ -431,8 +430,21 @@ def _begun(job: dict[str, Any]) -> Session:
     return session
 
 
-def _quit(_self: object, code: object = None) -> None:
-    """`exit` and `quit`: they end the cell, and leave standard input open for the next one."""
+_quit_of_runs: Callable[..., None] | None = None
+
+
+def _install_quit() -> None:
+    """Lets `exit` and `quit` in cells leave standard input open for the next one."""
+    global _quit_of_runs
+    quitter: Any = type(getattr(builtins, "exit", None))
+    if _quit_of_runs is None and quitter.__name__ == "Quitter":
+        _quit_of_runs, quitter.__call__ = quitter.__call__, _quit
+
+
+def _quit(quitter: object, code: object = None) -> None:
+    """`exit` and `quit`. Outside of cells they close standard input, as Python does."""
+    if _quit_of_runs is not None and not door.job.get("cell"):
+        _quit_of_runs(quitter, code)
     raise SystemExit(code)
 
 

@@ -119,6 +119,8 @@ class State(Sandbox):
             for source in ("exit()", "quit()", "exit(0)"):
                 self.assertEqual(self.gives(source), None)
             self.assertEqual(sys.stdin.read(), "left")
+            self.run_code("exit()")
+            self.assertTrue(sys.stdin.closed, "a run does what Python does")
 
     def test_cells_that_are_indented_as_a_whole_run(self):
         for source, value in [
