@@ -202,13 +202,13 @@ fn ask_wrongly(socket: &OwnedFd, how: &str) {
 fn print_wrongly(socket: &OwnedFd, how: &str) {
     match how {
         "prints with a payload" => say(socket, &printed("x"), b"x"),
-        "prints without end" => (0..4_000).for_each(|_| say(socket, &printed(""), b"")),
+        "prints without end" => (0..4_000).for_each(|_| say(socket, &printed("xxxxx"), b"")),
         "prints a request and leaves" => {
             let text = "{}".to_owned();
             say(socket, &FromWorker::Printed(LogChunk { stream: Stream::Request, text }), b"");
             shutdown(socket, Shutdown::Both).unwrap();
         }
-        "prints too much" => (0..20).for_each(|_| say(socket, &printed(&"x".repeat(500)), b"")),
+        "prints too much" => (0..40).for_each(|_| say(socket, &printed(&"x".repeat(500)), b"")),
         _ => {
             say(socket, &printed("x"), b"");
             say(socket, &done(Ok(()), "x"), b"{}");

@@ -253,7 +253,10 @@ mod tests {
         let read = load_lock(&path).unwrap();
         assert_eq!(read.lock.as_deref(), Some(path.as_path()));
         assert_eq!((read.merged_module, &read.shims), (set().merged_module, &set().shims));
-        assert_eq!(packages_of_lock(&path).unwrap(), ["jiter", "msgpack", "pydantic-core"]);
+        assert_eq!(
+            packages_of_lock(&path).unwrap(),
+            ["jiter", "msgpack", "orjson", "pydantic-core", "rpds-py"]
+        );
         let again = folder.path().join("again.toml");
         save_lock(&read, &again).unwrap();
         assert_eq!(fs::read(&path).unwrap(), fs::read(&again).unwrap());
