@@ -100,7 +100,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason() {
         place.run(&arguments).with(2).stderr
     };
     for (with, expected) in [
-        ("numpy", "there are no native modules of `numpy`: this version has those of msgpack"),
+        ("numpy", "no native modules exist for `numpy`: this version has those of msgpack"),
         ("none,jiter", "`none` stands for no packages"),
     ] {
         let said = build(with);
@@ -111,7 +111,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason() {
         (FILE, own_module(unknown, "PyInit__speed"), "it imports `fork`, which the engine lacks"),
         (FILE, own_module("", "PyInit_other"), "its export `PyInit__speed` is missing"),
         (FILE, b"native code".to_vec(), "it is not a valid module"),
-        ("acme_fast.libs/libz.so", own_module("", "z"), "which is no module of Python"),
+        ("acme_fast.libs/libz.so", own_module("", "z"), "which is not a Python module"),
     ] {
         place.file(WHEEL, wheel(file, &module));
         let said = build("acme-fast");

@@ -21,7 +21,6 @@
 //! It is made with a fixed secret, a fixed time and fixed randomness. Nothing of the machine, the
 //! folders or the user enters it, so every machine makes the same bytes from the same engine. A
 //! program that uses the known secret to prepare collisions slows down no run but its own.
-
 //!
 //! # Images with batteries
 //!

@@ -233,7 +233,7 @@ fn constants_may_be_sums_as_rusts_linker_writes_them() {
         ),
         (
             side("", &format!("{init} (data (i32.sub (global.get $mb) (i32.const 1)) \"x\")")),
-            "a constant that is no number, global or sum of both",
+            "a constant other than a number, a global or their sum",
         ),
         (
             side(
@@ -243,7 +243,7 @@ fn constants_may_be_sums_as_rusts_linker_writes_them() {
                      (i32.const 1))) \"x\")"
                 ),
             ),
-            "a constant that is no number, global or sum of both",
+            "a constant other than a number, a global or their sum",
         ),
     ]);
 }

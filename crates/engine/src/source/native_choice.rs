@@ -135,7 +135,7 @@ fn modules_of(
     let mut modules = Vec::new();
     for path in paths {
         let module = name_of(&path)
-            .ok_or_else(|| refused(name, format!("has `{path}`, which is no module of Python")))?;
+            .ok_or_else(|| refused(name, format!("has `{path}`, which is not a Python module")))?;
         let member = archive.by_name(&path).map_err(no_wheel)?;
         let mut content = Vec::new();
         let limit = MAX_WHEEL.as_u64();
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(names(&set), ["msgpack._cmsgpack", "pydantic_core._pydantic_core"]);
         assert!(chosen(&[], nowhere).unwrap().modules.is_empty());
         let error = chosen(&["numpy"], nowhere).unwrap_err().to_string();
-        assert!(error.starts_with("there are no native modules of `numpy`: this version has"));
+        assert!(error.starts_with("no native modules exist for `numpy`: this version has"));
         assert!(error.contains("msgpack"), "{error}");
     }
 
@@ -266,8 +266,12 @@ mod tests {
             ("own-1.whl", native, "a file name that no wheel has"),
             (&format!("own-1-{TAGS}.whl"), b"no archive", "is not a wheel"),
             (&format!("own-1-{TAGS}.whl"), &archive(&[("own/a.py", b"")]), "no native modules"),
-            (&format!("own-1-{TAGS}.whl"), &archive(&[("own.libs/a.so", b"")]), "no module of"),
-            (&format!("own-1-{TAGS}.whl"), &archive(&[("mod.so", b"")]), "no module of Python"),
+            (
+                &format!("own-1-{TAGS}.whl"),
+                &archive(&[("own.libs/a.so", b"")]),
+                "not a Python module",
+            ),
+            (&format!("own-1-{TAGS}.whl"), &archive(&[("mod.so", b"")]), "not a Python module"),
         ];
         for (name, content, expected) in cases {
             let folder = tempfile::tempdir().unwrap();

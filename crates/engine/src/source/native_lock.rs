@@ -42,7 +42,7 @@ pub enum NativeLockError {
         #[source]
         cause: io::Error,
     },
-    /// The lock is no lock.
+    /// The file is not a lock.
     #[error(
         "the lock of native modules is malformed; `wardian engine build --with …` writes a new one"
     )]
@@ -69,7 +69,7 @@ pub enum NativeLockError {
     TooMany,
     /// Nobody knows this package.
     #[error(
-        "there are no native modules of `{package}`: this version has those of {known}, and no wheel of it lies in the \
+        "no native modules exist for `{package}`: this version has those of {known}, and no wheel of it lies in the \
          folder of the lock"
     )]
     Unknown {
@@ -101,7 +101,7 @@ impl From<MergeError> for NativeLockError {
 ///
 /// # Errors
 ///
-/// The file cannot be read, is no lock, or is for another version of this program.
+/// The file cannot be read, is not a lock, or is for another version of this program.
 pub fn load_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
     let set = read_lock(path)?;
     let built_in = NativeSet::embedded()?;
@@ -119,7 +119,7 @@ pub fn load_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is no lock.
+/// The file cannot be read, or is not a lock.
 pub fn packages_of_lock(path: &Path) -> Result<Vec<String>, NativeLockError> {
     let packages: BTreeSet<_> =
         read_lock(path)?.modules.into_iter().map(|module| module.package).collect();

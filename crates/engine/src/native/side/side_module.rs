@@ -189,6 +189,6 @@ fn constant(expression: &ConstExpr<'_>) -> Result<SideConstant, SideFault> {
         (Operator::GlobalGet { global_index }, Operator::End) => {
             Ok(SideConstant::Global(global_index))
         }
-        _ => Err(SideFault::Unsupported("a constant that is no number, global or sum of both")),
+        _ => Err(SideFault::Unsupported("a constant other than a number, a global or their sum")),
     }
 }

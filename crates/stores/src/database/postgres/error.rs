@@ -38,7 +38,7 @@ pub(super) fn of_place(place: &str, cause: sqlx::Error) -> DatabaseError {
                 "it refuses this user: check the user and the password in `database.url_file`",
             ),
             Some(NO_DATABASE) => {
-                refused("there is no such database: create it with `CREATE DATABASE`")
+                refused("the database does not exist: create it with `CREATE DATABASE`")
             }
             Some(NO_RIGHTS | NO_SCHEMA) => refused(
                 "this user may not make or change tables there: make it the owner of the database",

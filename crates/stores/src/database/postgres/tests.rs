@@ -66,7 +66,10 @@ async fn refused_and_unchanged() {
             format!("postgres://postgres:secret-9@127.0.0.1:{port}/refused"),
             "check the user and the password",
         ),
-        (format!("postgres://postgres:secret@127.0.0.1:{port}/none"), "there is no such database"),
+        (
+            format!("postgres://postgres:secret@127.0.0.1:{port}/none"),
+            "the database does not exist",
+        ),
         (
             format!("postgres://reader:secret@127.0.0.1:{port}/refused"),
             "may not make or change tables",
