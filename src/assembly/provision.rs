@@ -11,10 +11,11 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::assembly::engine::files::EngineFiles;
+use crate::assembly::engine::{MeteredCode, install_engine, install_images_with_batteries};
 use crate::assembly::error::{AssemblyError, ProvisionError};
 use wardian_config::Config;
 use wardian_dispatch::Pool;
-use wardian_engine::progress::Silent;
+use wardian_engine::progress::{Progress, Silent};
 use wardian_images::{ImageMaker, PackageSet};
 use wardian_service::{Metering, PackageAccess, Service};
 use wardian_vocabulary::error::CauseChain;
@@ -59,6 +60,20 @@ impl ImageMaker for ImagesOf {
     fn make(&self, packages: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
         let _turn = self.turn.lock();
         self.provision.image(packages)
+    }
+}
+
+/// Makes images in this process.
+pub(super) struct ImagesHere {
+    pub(super) config: Config,
+    pub(super) progress: Box<dyn Progress>,
+}
+
+impl ImageMaker for ImagesHere {
+    fn make(&self, packages: PackageSet) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let Self { config, progress } = self;
+        install_engine(config, MeteredCode::IfThere, &[packages], progress.as_ref())?;
+        Ok(install_images_with_batteries(config, &[packages], progress.as_ref())?)
     }
 }
 

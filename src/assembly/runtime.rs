@@ -18,7 +18,9 @@ use crate::assembly::engine::image_store::image_store;
 use crate::assembly::error::AssemblyError;
 use crate::assembly::metrics::RuntimeState;
 use crate::assembly::packages::{open_batteries, package_access};
-use crate::assembly::provision::{ImagesOf, Provision, compile_when_asked, provide_batteries};
+use crate::assembly::provision::{
+    ImagesHere, ImagesOf, Provision, compile_when_asked, provide_batteries,
+};
 use crate::assembly::skills::{SkillsRead, open_published, registry_settings};
 use crate::assembly::tools::tools_of;
 use crate::assembly::worker::memory::WorkerMemory;
@@ -284,6 +286,21 @@ impl Runtime {
         let batteries = provide_batteries(&self.service, &self.packages, Arc::clone(provision));
         self.tasks.lock().extend([compiling, batteries]);
         Ok(())
+    }
+
+    /// Makes the images that reproducible runs turn out to need, in this process: for a command.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses a thread.
+    pub fn make_reproducible_images(
+        &self,
+        config: &Config,
+        progress: Box<dyn Progress>,
+    ) -> Result<(), AssemblyError> {
+        let maker = ImagesHere { config: config.clone(), progress };
+        let started = self.images.start_for_reproducible(Box::new(maker));
+        started.map_err(|cause| AssemblyError::System { what: "start a thread", cause })
     }
 
     /// Searches packages of skills in a folder with layers, before those of this machine: for a run

@@ -105,7 +105,10 @@ pub(crate) async fn start_once(
     let stores = Stores::open(config, SkillsRead::Once)?;
     let (metrics, progress) = (Metrics::new(), progress());
     let read = move || stores.read();
-    Box::pin(Runtime::start(config, metered, read, metrics, None, progress.as_ref())).await
+    let started = Runtime::start(config, metered, read, metrics, None, progress.as_ref());
+    let runtime = Box::pin(started).await?;
+    runtime.make_reproducible_images(config, progress)?;
+    Ok(runtime)
 }
 
 /// Installs the engine in a child process of the same program. Compiling takes 2 GB of memory, most

@@ -128,7 +128,7 @@ fn a_battery_is_found_whether_its_user_comes_from_an_image_or_not() {
 }
 
 /// Programs that import pydantic. What they answer must not depend on the image.
-const MODELS: [&str; 6] = [
+const MODELS: [&str; 9] = [
     "from pydantic import BaseModel, Field, ValidationError
 class Item(BaseModel):
     name: str = Field(min_length=1)
@@ -170,6 +170,25 @@ def main(args):
     for _ in range(50): Loop(other=Loop())
     return [len(warnings.filters), gc.collect() >= 0, pydantic.create_model('N', x=(int, 1))().x]
 ",
+    "import jsonschema, orjson, referencing, rpds
+schema = {'properties': {'at': {'format': 'idn-hostname'}, 'n': {'$ref': '#/$defs/n'}}, '$defs': {'n': {'minimum': 3}}}
+def main(args):
+    checker = jsonschema.FormatChecker()
+    checked = jsonschema.Draft202012Validator(schema, format_checker=checker)
+    wrong = sorted(error.message for error in checked.iter_errors({'at': 'a' * 64, 'n': 1}))
+    files = [one.__file__ for one in (jsonschema, orjson, referencing, rpds)]
+    return [wrong, sorted(checker.checkers), files, orjson.dumps({'a': [1.5]}).decode(), dict(rpds.HashTrieMap(x=1))]
+",
+    "import jsonschema
+def main(args): jsonschema.validate({'n': [1, 'x']}, {'properties': {'n': {'items': {'type': 'integer'}}}})
+",
+    "import sys, jsonschema.validators
+def main(args):
+    first = jsonschema.Draft7Validator
+    for name in [name for name in sys.modules if name.split('.')[0] in ('jsonschema', 'referencing')]: del sys.modules[name]
+    import jsonschema as again
+    return [first is again.Draft7Validator, again.Draft7Validator({'type': 'string'}).is_valid(1)]
+",
 ];
 
 /// The top-level modules of batteries that an image has.
@@ -195,7 +214,18 @@ fn an_image_of_batteries_decides_nothing_but_the_time() {
     }
     rich.wait_for_log("started from the image `pydantic`");
     let found = rich.client().run(OF_BATTERIES);
-    let expected = ["annotated_types", "pydantic", "pydantic_core", "typing_inspection"];
+    let expected = [
+        "annotated_types",
+        "idna",
+        "jsonschema",
+        "jsonschema_specifications",
+        "orjson",
+        "pydantic",
+        "pydantic_core",
+        "referencing",
+        "rpds",
+        "typing_inspection",
+    ];
     assert_eq!(output(&found)["result"], json!(expected), "add them to `PACKAGES_OF_PYDANTIC`");
     let session = rich.client().run_with(
         "import pydantic\nclass M(pydantic.BaseModel):\n    x: int",

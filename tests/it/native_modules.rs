@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use wardian_engine::native::NativeSet;
 use wardian_engine::source::pin::EnginePin;
 use wasmparser::{Parser, Payload, ValidPayload, Validator, WasmFeatures};
 
+use crate::packages::batteries;
 use crate::support::cache::own_cache;
-use crate::support::{Client, Command, TestServer, eventually, failed, output};
+use crate::support::{Client, Command, SkillFolder, TestServer, eventually, failed, output};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -82,6 +83,75 @@ fn session_with_modules(client: &Client) -> String {
     let first = client.run_with(code, json!({"session": "new"}));
     output(&first);
     first["session"]["id"].as_str().unwrap().to_owned()
+}
+
+/// A skill as they are written, with the three packages that its kind uses most.
+const ORDERS: &str = "import jsonschema, orjson, pydantic
+
+class Order(pydantic.BaseModel):
+    name: str
+    counts: list[int] = []
+
+SCHEMA = {'type': 'object', 'properties': {'counts': {'type': 'array', 'maxItems': 3}}}
+
+def main(args):
+    order = Order.model_validate(args)
+    jsonschema.validate(order.model_dump(), SCHEMA)
+    return orjson.dumps(order.model_dump(), option=orjson.OPT_SORT_KEYS).decode()
+";
+
+/// Where nothing has to be imported any more, the fuel of a run is a small part of what the imports cost.
+const FUEL: u64 = 100_000_000;
+
+#[test]
+fn a_skill_with_models_and_schemas_begins_where_they_are_imported_reproducibly_too() {
+    batteries();
+    let skills = SkillFolder::new();
+    skills.action("acme.orders", "1.0.0", ORDERS);
+    let images = "images.profiles=pydantic,reproducible+pydantic";
+    let server = ["--skills", skills.path(), "--set", "log.level=debug", "--set", images];
+    let server = TestServer::start(&server);
+    for image in ["pydantic", "reproducible+pydantic"] {
+        server.wait_for_log(&format!("the image `{image}` is ready"));
+    }
+    let client = server.client();
+    let args = json!({"name": "plums", "counts": ["1", 2]});
+    let expected = json!(r#"{"counts":[1,2],"name":"plums"}"#);
+    let order = json!({"name": "acme.orders", "args": args});
+    let begun_as = |result: &Value, image: &str| {
+        let run = result["run_id"].as_str().unwrap();
+        server.wait_for_log(&format!("run `{run}` started from the image `{image}`"));
+    };
+    let usual = client.call("execute_skill", order.clone()).unwrap();
+    assert_eq!(output(&usual)["result"], expected);
+    begun_as(&usual, "pydantic");
+
+    let mut again = order.clone();
+    again["reproducible"] = true.into();
+    let [first, second] = [(); 2].map(|()| client.call("execute_skill", again.clone()).unwrap());
+    begun_as(&first, "reproducible+pydantic");
+    assert_eq!(output(&first)["result"], expected);
+    assert_eq!(first["fuel"], second["fuel"]);
+    assert!(first["fuel"].as_u64() < Some(FUEL), "{first:#}");
+    // A command makes the image itself.
+    let (text, skills) = (args.to_string(), skills.path());
+    let place = Command::new();
+    let run = ["--skills", skills, "exec", "acme.orders", "--args", &text, "--json"];
+    let run = [&run[..], &["--reproducible"]].concat();
+    let here = place.run(&run).with(0).json();
+    assert_eq!([&here["output"], &here["fuel"]], [&first["output"], &first["fuel"]], "{here:#}");
+
+    // Sessions import once.
+    for reproducible in [false, true] {
+        let code = format!("{ORDERS}\nmain({args})");
+        let params = json!({"session": "new", "reproducible": reproducible});
+        let session = client.run_with(&code, params);
+        assert_eq!(output(&session)["result"], expected, "{session:#}");
+        let id = session["session"]["id"].as_str().unwrap();
+        let next = client.run_with("main({'name': 'figs'})", json!({"session": id}));
+        assert_eq!(output(&next)["result"], json!(r#"{"counts":[],"name":"figs"}"#));
+        client.delete(&format!("/v1/sessions/{id}"));
+    }
 }
 
 #[test]

@@ -69,20 +69,22 @@ fn result_of(client: &Client, program: &Program) -> Value {
     repeatable(client, &program.code, params)
 }
 
-/// Waits for the image of reproducible runs, which a busy machine takes its time to make.
-fn await_image(client: &Client) {
-    let params = json!({"language": "python", "code": "1", "reproducible": true});
-    eventually(Duration::from_secs(600), || match client.call("run_code", params.clone()) {
-        Err(busy) if busy.code == 1004 => None,
-        ended => Some(ended.unwrap()),
-    });
+/// Waits for the images of reproducible runs, which a busy machine takes its time to make.
+fn await_images(client: &Client) {
+    for code in ["1", "import pydantic"] {
+        let params = json!({"language": "python", "code": code, "reproducible": true});
+        eventually(Duration::from_secs(600), || match client.call("run_code", params.clone()) {
+            Err(busy) if busy.code == 1004 => None,
+            ended => Some(ended.unwrap()),
+        });
+    }
 }
 
 /// The results of all programs, sent by several clients in an order of their own.
 fn results(server: &TestServer, clients: usize, order: usize) -> BTreeMap<&'static str, Value> {
     let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let programs: Vec<_> = PROGRAMS.iter().collect();
-    await_image(&server.client());
+    await_images(&server.client());
     let work = || {
         let (client, count) = (server.client(), programs.len());
         let numbers = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|next| *next < count);

@@ -29,9 +29,9 @@ impl Image {
     /// # Errors
     ///
     /// [`EmbeddedError::Image`] if it cannot be made, and [`EmbeddedError::PublicSecret`] for
-    /// [`PackageSet::REPRODUCIBLE`].
+    /// one of [reproducible runs](PackageSet::is_reproducible).
     pub fn with(engine: &Engine, packages: PackageSet) -> Result<Self, EmbeddedError> {
-        if packages == PackageSet::REPRODUCIBLE {
+        if packages.is_reproducible() {
             return Err(EmbeddedError::PublicSecret);
         }
         Ok(Self { content: engine.image(packages)?.content })

@@ -203,6 +203,8 @@ impl ImageStore {
         let Some(batteries) = self.batteries_of(packages) else { return Ok(None) };
         let name = packages.to_string();
         match batteries.open() {
+            // As in a reproducible run, bytecode of this machine decides nothing.
+            Ok(Some((content, _))) if packages.is_reproducible() => Ok(Some((content, None))),
             Ok(Some(found)) => Ok(Some(found)),
             Ok(None) => Err(ImageError::NoBatteries { name }),
             Err(cause) => Err(ImageError::Storage { name, cause }),
@@ -226,7 +228,7 @@ impl ImageStore {
     /// there is none, one that follows from it, or the fixed one of reproducible runs.
     fn hash_secret(&self, packages: PackageSet) -> Result<Vec<u8>, ImageError> {
         let size = self.artifacts.hash_secret.size_bytes;
-        if packages == PackageSet::REPRODUCIBLE {
+        if packages.is_reproducible() {
             return Ok(secret::fixed(size));
         }
         let shared = secret::current(&self.secret_entry(), size)?;
@@ -273,7 +275,7 @@ impl ImageStore {
             environment: ENVIRONMENT,
             sources: vec![source::text(packages)],
             limits: LIMITS,
-            clock_and_random: if packages == PackageSet::REPRODUCIBLE {
+            clock_and_random: if packages.is_reproducible() {
                 REPRODUCIBLE
             } else {
                 ClockAndRandomMode::Live

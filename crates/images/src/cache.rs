@@ -76,7 +76,7 @@ pub(super) struct ImageTable {
     /// The images to make or load, in this order.
     wanted: VecDeque<PackageSet>,
     /// The image that is being made.
-    in_hand: Option<PackageSet>,
+    pub(super) in_hand: Option<PackageSet>,
     /// The images that could not be made. Runs import their packages meanwhile.
     failed: FailedAttempts,
     /// The images that could not be renewed. They stay in use meanwhile.
@@ -84,7 +84,7 @@ pub(super) struct ImageTable {
     /// Counts picks, to find the least recently used image.
     picks: u64,
     /// True once the cache is dropped; the thread that makes images then ends.
-    ends: bool,
+    pub(super) ends: bool,
     pub(super) renewals: ImageRenewals,
 }
 
@@ -146,14 +146,15 @@ impl ImageCache {
         picked.unwrap_or_else(|| Arc::clone(&shared.base.lock().content))
     }
 
-    /// The image of reproducible runs. If it does not exist, it is ordered.
+    /// The image of reproducible runs that import `packages`. If it does not exist, it is ordered.
     ///
     /// # Errors
     ///
     /// It is not ready yet, or cannot be made.
-    pub fn reproducible(&self) -> Result<Arc<ImageContent>, NotReproducible> {
+    pub fn reproducible(&self, packages: PackageSet) -> Result<Arc<ImageContent>, NotReproducible> {
         let shared = &*self.shared;
-        let found = shared.state.lock().reproducible(Instant::now());
+        let wanted = packages.reproducible();
+        let found = shared.state.lock().reproducible(wanted, Instant::now());
         if found.is_err() {
             shared.missed.notify_one();
         }
@@ -239,7 +240,7 @@ struct Wish {
 impl Wish {
     /// True if a run may begin as an image with these packages.
     const fn allows(self, image: PackageSet) -> bool {
-        image.shared_with(self.unsuitable) == 0
+        !image.is_reproducible() && image.shared_with(self.unsuitable) == 0
     }
 }
 
@@ -266,9 +267,12 @@ impl ImageTable {
         }
     }
 
-    /// The image of reproducible runs, which is ordered if it does not exist.
-    fn reproducible(&mut self, now: Instant) -> Result<Arc<ImageContent>, NotReproducible> {
-        let wanted = PackageSet::REPRODUCIBLE;
+    /// An image of reproducible runs, which is ordered if it does not exist.
+    fn reproducible(
+        &mut self,
+        wanted: PackageSet,
+        now: Instant,
+    ) -> Result<Arc<ImageContent>, NotReproducible> {
         self.picks = self.picks.saturating_add(1);
         if let Some(ready) = self.ready.get_mut(&wanted) {
             ready.hits = ready.hits.saturating_add(1);
@@ -594,6 +598,13 @@ mod tests {
     }
 
     #[test]
+    fn a_run_never_begins_as_an_image_of_reproducible_runs() {
+        let mut state = cache_of(&["reproducible+pydantic", "reproducible"]);
+        assert_eq!(picked(&mut state, "pydantic", MUCH), "base");
+        assert_eq!(state.wanted, [packages("pydantic")]);
+    }
+
+    #[test]
     fn a_profile_that_failed_is_tried_again_although_no_run_asks_for_it() {
         let (mut state, now) = (ImageTable::default(), Instant::now());
         for name in ["sympy", "lxml"] {
@@ -611,15 +622,15 @@ mod tests {
     fn the_image_of_reproducible_runs_is_tried_again_after_a_while() {
         let (mut state, now) = (ImageTable::default(), Instant::now());
         let wanted = PackageSet::REPRODUCIBLE;
-        assert!(matches!(state.reproducible(now), Err(NotReproducible::InTheMaking)));
-        assert!(matches!(state.reproducible(now), Err(NotReproducible::InTheMaking)));
+        assert!(matches!(state.reproducible(wanted, now), Err(NotReproducible::InTheMaking)));
+        assert!(matches!(state.reproducible(wanted, now), Err(NotReproducible::InTheMaking)));
         assert_eq!(state.wanted, [wanted], "it is ordered once");
         state.wanted.clear();
         state.failed.note(wanted, now);
-        assert!(matches!(state.reproducible(now), Err(NotReproducible::Failed)));
+        assert!(matches!(state.reproducible(wanted, now), Err(NotReproducible::Failed)));
         assert!(state.wanted.is_empty());
         let later = now + FIRST_PAUSE;
-        assert!(matches!(state.reproducible(later), Err(NotReproducible::InTheMaking)));
+        assert!(matches!(state.reproducible(wanted, later), Err(NotReproducible::InTheMaking)));
         assert_eq!(state.wanted, [wanted]);
     }
 

@@ -39,19 +39,48 @@ const GROUPS: [Group; 11] = [
             "anthropic",
             "fastapi",
             "instructor",
+            "jsonschema",
+            "jsonschema_specifications",
             "langchain_core",
             "mcp",
             "openai",
+            "orjson",
             "pydantic",
             "pydantic_core",
             "pydantic_settings",
+            "referencing",
+            "rpds",
         ],
     },
 ];
 
 /// The batteries that the group `pydantic` imports.
-const PACKAGES_OF_PYDANTIC: [&str; 4] =
-    ["annotated-types", "pydantic", "pydantic-core", "typing-inspection"];
+const PACKAGES_OF_PYDANTIC: [&str; 10] = [
+    "annotated-types",
+    "idna",
+    "jsonschema",
+    "jsonschema-specifications",
+    "orjson",
+    "pydantic",
+    "pydantic-core",
+    "referencing",
+    "rpds-py",
+    "typing-inspection",
+];
+
+/// Packages that jsonschema looks for while it is imported, to check formats: those of its extras `format` and
+/// `format-nongpl`. An image has looked in vain.
+const MISSED_BY_JSONSCHEMA: [&str; 9] = [
+    "fqdn",
+    "isoduration",
+    "jsonpointer",
+    "rfc3339-validator",
+    "rfc3986-validator",
+    "rfc3987",
+    "rfc3987-syntax",
+    "uri-template",
+    "webcolors",
+];
 
 /// Methods of pandas that import other packages, and the group of those packages.
 const BY_PANDAS: [(&str, &str); 5] = [
@@ -79,7 +108,8 @@ impl PackageSet {
     pub const ALL: Self = Self((1 << GROUPS.len()) - 1);
 
     /// The image of reproducible runs: the base image, made without anything of the machine and with
-    /// a fixed secret of hashes. It is in no other set, so no other run begins as it.
+    /// a fixed secret of hashes. With [groups of batteries](Self::OF_BATTERIES) it is that of reproducible
+    /// runs which import them. No other run begins as one of these.
     pub const REPRODUCIBLE: Self = Self(1 << 15);
 
     /// The groups of batteries. Their images are made with the batteries, and only runs that have the
@@ -134,11 +164,23 @@ impl PackageSet {
         Self(self.0 & !other.0)
     }
 
-    /// True if images with [groups of batteries](Self::OF_BATTERIES) have imported this package. A run
-    /// that has another version of it must not begin as them.
+    /// The image of a reproducible run that imports these packages.
+    #[must_use]
+    pub const fn reproducible(self) -> Self {
+        Self(self.0 & Self::OF_BATTERIES.0).union(Self::REPRODUCIBLE)
+    }
+
+    /// True for an image of reproducible runs.
+    #[must_use]
+    pub const fn is_reproducible(self) -> bool {
+        self.covers(Self::REPRODUCIBLE)
+    }
+
+    /// True if images with [groups of batteries](Self::OF_BATTERIES) have imported this package, or have
+    /// looked for it. A run that has another version of it must not begin as them.
     #[must_use]
     pub fn has_battery(package: &str) -> bool {
-        PACKAGES_OF_PYDANTIC.contains(&package)
+        PACKAGES_OF_PYDANTIC.contains(&package) || MISSED_BY_JSONSCHEMA.contains(&package)
     }
 
     /// True if every group of `other` is in this set.
@@ -167,11 +209,9 @@ impl PackageSet {
 /// Prints the name of the image.
 impl fmt::Display for PackageSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if *self == Self::REPRODUCIBLE {
-            return f.write_str(REPRODUCIBLE);
-        }
         let mut groups = self.groups();
-        f.write_str(groups.next().unwrap_or(BASE))?;
+        let first = if self.is_reproducible() { Some(REPRODUCIBLE) } else { groups.next() };
+        f.write_str(first.unwrap_or(BASE))?;
         groups.try_for_each(|group| write!(f, "+{group}"))
     }
 }
@@ -199,14 +239,19 @@ impl FromStr for PackageSet {
     type Err = UnknownGroup;
 
     fn from_str(name: &str) -> Result<Self, UnknownGroup> {
-        match name {
-            BASE => return Ok(Self::NONE),
-            REPRODUCIBLE => return Ok(Self::REPRODUCIBLE),
-            _ => {}
+        if name == BASE {
+            return Ok(Self::NONE);
         }
-        name.split('+').try_fold(Self::NONE, |packages, part| match Self::of_group(part) {
-            Self::NONE => Err(UnknownGroup { name: part.to_owned() }),
-            group => Ok(packages.union(group)),
+        let mut parts = name.split('+').peekable();
+        let reproducible = parts.next_if_eq(&REPRODUCIBLE).is_some();
+        let (start, known) = if reproducible {
+            (Self::REPRODUCIBLE, Self::OF_BATTERIES)
+        } else {
+            (Self::NONE, Self::ALL)
+        };
+        parts.try_fold(start, |packages, part| match Self::of_group(part) {
+            group if group != Self::NONE && known.covers(group) => Ok(packages.union(group)),
+            _ => Err(UnknownGroup { name: part.to_owned() }),
         })
     }
 }
@@ -240,6 +285,8 @@ mod tests {
             ("import requests, ssl", "http"),
             ("from pydantic import BaseModel", "pydantic"),
             ("import openai, scipy", "scipy+pydantic"),
+            ("import jsonschema", "pydantic"),
+            ("import orjson as json", "pydantic"),
         ] {
             assert_eq!(named(source), expected, "{source:?}");
         }
@@ -252,8 +299,15 @@ mod tests {
             assert_eq!(packages.to_string().parse(), Ok(packages));
         }
         let reproducible = PackageSet::REPRODUCIBLE;
-        assert_eq!(reproducible.to_string().parse(), Ok(reproducible));
-        assert!("reproducible+lxml".parse::<PackageSet>().is_err());
+        for name in ["reproducible", "reproducible+pydantic"] {
+            let packages: PackageSet = name.parse().unwrap();
+            assert_eq!((packages.to_string().as_str(), packages.is_reproducible()), (name, true));
+        }
+        for name in
+            ["reproducible+", "reproducible+lxml", "pydantic+reproducible", "reproducible+base"]
+        {
+            assert!(name.parse::<PackageSet>().is_err(), "{name:?}");
+        }
         assert_eq!(reproducible.groups().count(), 0);
         assert_eq!(reproducible.shared_with(PackageSet::ALL), 0);
         assert_eq!(
@@ -265,6 +319,22 @@ mod tests {
         }
         let said = "numpi".parse::<PackageSet>().unwrap_err().to_string();
         assert!(said.contains("`numpi`") && said.contains("matplotlib, networkx"), "{said}");
+    }
+
+    #[test]
+    fn reproducible_runs_have_images_of_batteries_alone() {
+        let all = PackageSet::ALL.reproducible();
+        assert_eq!(all.to_string(), "reproducible+pydantic");
+        assert_eq!(PackageSet::NONE.reproducible(), PackageSet::REPRODUCIBLE);
+        assert!(!PackageSet::ALL.is_reproducible() && !PackageSet::ALL.covers(all));
+    }
+
+    #[test]
+    fn packages_that_an_image_lacks_are_as_those_that_it_has() {
+        for package in ["jsonschema", "webcolors"] {
+            assert!(PackageSet::has_battery(package), "{package}");
+        }
+        assert!(!PackageSet::has_battery("numpy"));
     }
 
     #[test]

@@ -37,6 +37,9 @@ use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::{ByteCount, Fuel};
 
+/// Longest wait of a command for an image of reproducible runs that it makes itself.
+const PATIENCE: Duration = Duration::from_secs(300);
+
 /// A program of the local user to run in the sandbox.
 #[derive(Debug)]
 pub struct LocalRun {
@@ -255,10 +258,14 @@ impl Service {
             .extend(self.supplies.mounted_skills(&self.discovery, caller, &mount_skills).await?);
         let plan = plan.with_blobs(&input_blobs)?;
         let (images, packages) = (Arc::clone(&self.supplies.images.shared), plan.packages());
-        // A command does not build images as a server does; it can only load existing ones.
+        // A command makes no images but those of reproducible runs; it can load existing ones.
         let loaded = caller.memory.on_thread(move || images.load_if_made(packages));
         if let Err(error) = loaded.await.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
+        }
+        // With tools it is a session, which begins as the image of all of them.
+        if plan.reproducible.is_some() && tools.is_none() {
+            self.supplies.await_image(&plan, PATIENCE).await?;
         }
         let (answered, tools_difference) = match &tools {
             None => (self.perform(caller, plan).await?, None),

@@ -1,4 +1,4 @@
-"""Data models: pydantic, one of the batteries, with its common kinds of fields."""
+"""Data models, of the batteries: pydantic with its common kinds of fields, and schemas of JSON."""
 
 import datetime
 import decimal
@@ -6,6 +6,8 @@ import enum
 import typing
 import uuid
 
+import jsonschema
+import orjson
 import pydantic
 import pydantic.alias_generators
 import pydantic.dataclasses
@@ -15,6 +17,8 @@ import pydantic.json_schema
 import pydantic.networks
 import pydantic.plugin._loader
 import pydantic.types
+import referencing
+import referencing.jsonschema
 
 
 class Colour(enum.Enum):
@@ -107,4 +111,53 @@ def use_pydantic():
     pydantic.plugin._loader._plugins = None  # a skill may have some
 
 
+def use_jsonschema():
+    """Checks values by a schema with references, and what is wrong with them, in each draft."""
+    schema = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {
+            "name": {"type": "string", "minLength": 1, "pattern": "^[a-z]", "format": "email"},
+            "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}, "uniqueItems": True},
+            "kind": {"enum": ["a", "b"]},
+            "size": {"anyOf": [{"type": "number", "minimum": 0}, {"const": None}]},
+        },
+        "additionalProperties": False,
+        "$defs": {"part": {"type": "integer"}},
+    }
+    value = {"name": "a@b", "parts": [1], "kind": "a", "size": None}
+    for validator in (
+        jsonschema.Draft202012Validator,
+        jsonschema.Draft201909Validator,
+        jsonschema.Draft7Validator,
+        jsonschema.Draft6Validator,
+        jsonschema.Draft4Validator,
+        jsonschema.Draft3Validator,
+    ):
+        validator.check_schema({"type": "object"})
+    jsonschema.validate(value, schema, format_checker=jsonschema.FormatChecker())
+    checked = jsonschema.Draft202012Validator(schema)
+    wrong = {"name": "", "parts": ["x"], "more": 1, "size": "?"}
+    jsonschema.exceptions.best_match(checked.iter_errors(wrong)), checked.is_valid(value)
+    try:
+        jsonschema.validate(wrong, schema)
+    except jsonschema.ValidationError as error:
+        str(error), error.json_path
+    other = referencing.Resource.from_contents(schema, referencing.jsonschema.DRAFT202012)
+    registry = referencing.Registry().with_resource("urn:other", other)
+    jsonschema.Draft202012Validator({"$ref": "urn:other"}, registry=registry).is_valid(value)
+
+
+def use_orjson():
+    """Writes and reads a few values."""
+    value = {"a": [1, 2.5, None, True, "ä"], "at": datetime.datetime(2024, 2, 29), "u": uuid.UUID(int=1)}
+    orjson.loads(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+    try:
+        orjson.loads("{")
+    except orjson.JSONDecodeError as error:
+        str(error)
+
+
 use_pydantic()
+use_jsonschema()
+use_orjson()

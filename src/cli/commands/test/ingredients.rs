@@ -87,7 +87,8 @@ impl Ingredients {
         let unusable =
             |fault: &(dyn std::error::Error + 'static)| Failed::at("load an image", fault);
         runtime.images.load_if_made(PackageSet::REPRODUCIBLE).map_err(|fault| unusable(&*fault))?;
-        let image = runtime.images.reproducible().map_err(|fault| unusable(&fault))?;
+        let image =
+            runtime.images.reproducible(PackageSet::NONE).map_err(|fault| unusable(&fault))?;
         let batteries = assembly::batteries(config)?;
         Ok(Self {
             format: FORMAT,

@@ -240,19 +240,17 @@ impl Planned {
 
     /// The packages of images that the run is expected to import. A run with fuel has none:
     /// importing costs fuel, and the fuel of a run must not depend on the images that exist. A
-    /// reproducible run has its own image.
+    /// reproducible run has images of its own, and waits for the one that these packages decide.
     pub(crate) fn packages(&self) -> PackageSet {
-        if self.reproducible.is_some() {
-            return PackageSet::REPRODUCIBLE;
-        }
-        if self.limits.fuel.is_some() {
+        if self.limits.fuel.is_some() && self.reproducible.is_none() {
             return PackageSet::NONE;
         }
         let own = match &self.program {
             Program::Code { source, .. } => PackageSet::of_source(source),
             Program::Skill { .. } => PackageSet::NONE,
         };
-        self.skills.iter().fold(own, |packages, skill| packages.union(skill.packages))
+        let all = self.skills.iter().fold(own, |packages, skill| packages.union(skill.packages));
+        if self.reproducible.is_some() { all.reproducible() } else { all }
     }
 }
 

@@ -138,11 +138,21 @@ impl Supplies {
             return self.image_of_session(caller, planned, (cell.image, unusable)).await;
         }
         if planned.reproducible.is_some() {
-            return Ok(self.images.shared.reproducible_within(PATIENCE).await?);
+            return self.await_image(planned, PATIENCE).await;
         }
         let images = self.images.of(&caller.tenant);
         let unsuitable = self.unsuitable_for(planned);
         Ok(images.pick(planned.packages(), unsuitable, planned.limits.memory))
+    }
+
+    /// The image that a reproducible run begins as. If it is being made, waits up to `patience`.
+    pub(crate) async fn await_image(
+        &self,
+        planned: &Planned,
+        patience: Duration,
+    ) -> Result<Arc<ImageContent>, ServiceError> {
+        let packages = planned.packages().without(self.unsuitable_for(planned));
+        Ok(self.images.shared.reproducible_within(packages, patience).await?)
     }
 
     /// The groups of images that a run must not begin as, because its modules are others: those of
@@ -161,8 +171,8 @@ impl Supplies {
     }
 
     /// Keeps the image of a session that is about to be made, or the base image in its place if there is
-    /// too little room. The session is made before the guard is dropped. The image of reproducible
-    /// sessions needs no copy: it is made again byte for byte.
+    /// too little room. The session is made before the guard is dropped. All reproducible sessions begin
+    /// as one image, whatever their first cell imports. It needs no copy: it is made again byte for byte.
     ///
     /// # Errors
     ///
@@ -172,10 +182,11 @@ impl Supplies {
         caller: &Caller,
         planned: &Planned,
     ) -> Result<(Digest, Option<OwnedRwLockReadGuard<()>>), ServiceError> {
-        let image = self.image_for(caller, planned).await?;
         if planned.reproducible.is_some() {
+            let image = self.image_of_reproducible_sessions().await?;
             return Ok((image.digest(), None));
         }
+        let image = self.image_for(caller, planned).await?;
         let (pinned, version) = (self.images.pinned()?, self.images.version);
         let held = pinned.hold().await;
         let base = self.images.of(&caller.tenant).base();
@@ -193,7 +204,7 @@ impl Supplies {
     ) -> Result<Arc<ImageContent>, ServiceError> {
         let replaced = || unusable("the memory image that it began as was replaced");
         if planned.reproducible.is_some() {
-            let image = self.images.shared.reproducible_within(PATIENCE).await?;
+            let image = self.image_of_reproducible_sessions().await?;
             return if image.digest() == digest { Ok(image) } else { Err(replaced()) };
         }
         if let Some(present) = self.images.of(&caller.tenant).find_present(digest) {
@@ -212,5 +223,9 @@ impl Supplies {
                 Err(unusable(&fault.to_string()))
             }
         }
+    }
+
+    async fn image_of_reproducible_sessions(&self) -> Result<Arc<ImageContent>, ServiceError> {
+        Ok(self.images.shared.reproducible_within(PackageSet::NONE, PATIENCE).await?)
     }
 }
