@@ -125,8 +125,6 @@ impl TinyEngine {
             file: pinned("pkg/_mod.so", &tiny.native),
         };
         let mut set = NativeSet {
-            platform: "tiny".to_owned(),
-            python: "3.14".to_owned(),
             merged_module: MergedModule { sha256: tiny.pin.patched_module.sha256, numbers: None },
             modules: vec![native],
             shims: Vec::new(),

@@ -11,7 +11,6 @@ as the image has them: `keep` remembers their names.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -32,7 +31,6 @@ class HookFinder:
     def __init__(self) -> None:
         self._changes: dict[str, Change] = {}
         self._lent: dict[str, Mapping[str, Fill]] = {}
-        self._ignored: dict[str, str] = {}
         self._fills: dict[str, Fill] = {}
         self._kept: dict[str, dict[str, Any]] = {}
 
@@ -65,13 +63,6 @@ class HookFinder:
         """
         self._lent.update(fills)
 
-    def ignore(self, messages: Mapping[str, str]) -> None:
-        """Ignores warnings while single modules are loaded, and at no other time.
-
-        The values are patterns of the beginning of messages, as `warnings.filterwarnings` takes them.
-        """
-        self._ignored.update(messages)
-
     def keep(self, names: Iterable[str]) -> None:
         """Lets later imports of these modules give the names that they have now.
 
@@ -98,8 +89,7 @@ class HookFinder:
         if fill is not None:
             return ModuleSpec(name, _ProvidingLoader(fill), origin="<wardian>")  # type: ignore[arg-type]
         change, lent = self._changes.get(name), self._lent.get(name)
-        ignored = self._ignored.get(name)
-        if change is None and lent is None and ignored is None:
+        if change is None and lent is None:
             return None
         for finder in sys.meta_path:
             if finder is self:
@@ -107,10 +97,7 @@ class HookFinder:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    loader = spec.loader
-                    if ignored is not None:
-                        loader = _IgnoringLoader(loader, ignored)  # type: ignore[assignment]
-                    spec.loader = _ChangingLoader(loader, change, lent)  # type: ignore[assignment]
+                    spec.loader = _ChangingLoader(spec.loader, change, lent)  # type: ignore[assignment]
                 return spec
         return None
 
@@ -141,34 +128,6 @@ class _ProvidingLoader:
     def exec_module(self, module: ModuleType) -> None:
         """Fills the module."""
         self._fill(vars(module))
-
-
-class _IgnoringLoader:
-    """Loads a module with its own loader, and ignores some of the warnings meanwhile."""
-
-    def __init__(self, loader: Any, message: str) -> None:
-        self._loader = loader
-        self._message = message
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._loader, name)
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Makes the module, or leaves that to Python."""
-        return self._ignoring(self._loader.create_module, spec)  # type: ignore[no-any-return]
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Loads the module, which gets its own loader back."""
-        spec = module.__spec__
-        if spec is not None:
-            spec.loader = self._loader
-        module.__loader__ = self._loader
-        self._ignoring(self._loader.exec_module, module)
-
-    def _ignoring(self, step: Callable[[Any], Any], argument: Any) -> Any:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", self._message)
-            return step(argument)
 
 
 class _ChangingLoader:

@@ -62,16 +62,6 @@ _CHANGED: dict[str, Callable[[Any], None]] = {
 }
 """Modules that are changed after they have been executed."""
 
-_IGNORED = {
-    "msgpack._cmsgpack": r"compile time Python version 3\.14 of module |\w+(\.\w+)* size changed, may indicate"
-}
-"""Warnings that are ignored while a module is loaded.
-
-Cython compares the version of Python and the sizes of classes with those that it was compiled for, and
-warns if they differ. The native modules are compiled for 3.14, and what has grown is not theirs: only
-modules whose own tests pass are part of the engine.
-"""
-
 
 def install() -> None:
     """Provides and changes the modules of the tables when they are imported."""
@@ -79,4 +69,3 @@ def install() -> None:
     import_hooks.HOOKS.change(_CHANGED)
     import_hooks.HOOKS.change(documents.CHANGED)
     import_hooks.HOOKS.lend(documents.LENT)
-    import_hooks.HOOKS.ignore(_IGNORED)

@@ -8,11 +8,11 @@ import tempfile
 import types
 import unittest
 import unittest.mock
-import warnings
+import uuid
 import zipfile
 from pathlib import Path
 
-from _wardian import charts, ciphers, documents, file_types, import_hooks
+from _wardian import charts, ciphers, documents, file_types, import_hooks, sealing, time_ordered
 
 
 class Ciphers(unittest.TestCase):
@@ -192,33 +192,72 @@ class Lent(unittest.TestCase):
                 sys.modules.pop("lent_user", None)
 
 
-class Ignored(unittest.TestCase):
-    def test_warnings_of_one_module_are_ignored_while_it_is_loaded(self):
-        hooks = import_hooks.HookFinder()
-        hooks.ignore({"noisy_module": r"\w+ size changed"})
-        text = (
-            "import warnings\n"
-            "def warn(text='type size changed, by 4'):\n"
-            "    warnings.warn(text, RuntimeWarning, stacklevel=2)\n"
-            "warn()\nwarn('something else')\n"
-        )
-        with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            Path(folder, "noisy_module.py").write_text(text)
-            sys.path.insert(0, folder)
-            sys.meta_path.insert(0, hooks)
-            try:
-                import noisy_module
+class Sealing(unittest.TestCase):
+    """The examples of the specification of GCM (4 and 6), and of RFC 5869 (1)."""
 
-                self.assertEqual([str(one.message) for one in caught], ["something else"])
-                noisy_module.warn()
-                self.assertEqual(str(caught[-1].message), "type size changed, by 4")
-                self.assertEqual(type(noisy_module.__loader__).__name__, "SourceFileLoader")
-                self.assertIs(noisy_module.__spec__.loader, noisy_module.__loader__)
-            finally:
-                sys.meta_path.remove(hooks)
-                sys.path.remove(folder)
-                sys.modules.pop("noisy_module", None)
+    KEY = bytes.fromhex("feffe9928665731c6d6a8f9467308308")
+    PLAIN = bytes.fromhex(
+        "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72"
+        "1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39"
+    )
+    MORE = bytes.fromhex("feedfacedeadbeeffeedfacedeadbeefabaddad2")
+    EXAMPLES = (
+        (
+            "cafebabefacedbaddecaf888",
+            "42831ec2217774244b7221b784d0d49ce3aa212f2c02a4e035c17e2329aca12e"
+            "21d514b25466931c7d8f6a5aac84aa051ba30b396a0aac973d58e091"
+            "5bc94fbc3221a5db94fae95ae7121a47",
+        ),
+        (
+            "9313225df88406e555909c5aff5269aa6a7a9538534f7da1e4c303d2a318a728"
+            "c3c0c95156809539fcf0e2429a6b525416aedbf5a0de6a57a637b39b",
+            "8ce24998625615b603a033aca13fb894be9112a5c3a211a8ba262a3cca7e2ca7"
+            "01e4a9a4fba43c90ccdcb281d48c7c6fd62875d2aca417034c34aee5"
+            "619cc5aefffe0bfa462af43c1699d050",
+        ),
+    )
+
+    def test_what_is_sealed_is_as_in_the_standard(self):
+        cipher = sealing.AESGCM(self.KEY)
+        for nonce, sealed in self.EXAMPLES:
+            nonce = bytes.fromhex(nonce)
+            self.assertEqual(cipher.encrypt(nonce, self.PLAIN, self.MORE).hex(), sealed)
+            self.assertEqual(cipher.decrypt(nonce, bytes.fromhex(sealed), self.MORE), self.PLAIN)
+
+    def test_what_was_changed_is_refused(self):
+        cipher, nonce = sealing.AESGCM(bytes(32)), bytes(12)
+        sealed = cipher.encrypt(nonce, b"state", None)
+        for wrong, more in ((sealed[:-1], None), (b"", None), (sealed, b"x"), (bytes([sealed[0] ^ 1]) + sealed[1:], None)):
+            with self.assertRaises(sealing.InvalidTag):
+                cipher.decrypt(nonce, wrong, more)
+        self.assertEqual(cipher.decrypt(nonce, cipher.encrypt(nonce, b"", None), b""), b"")
+        for key, nonce in ((bytes(15), bytes(12)), (bytes(16), bytes(7))):
+            with self.assertRaises(ValueError):
+                sealing.AESGCM(key).encrypt(nonce, b"", None)
+
+    def test_keys_are_derived_as_in_the_standard(self):
+        derived = sealing.HKDF(sealing.SHA256(), 42, bytes(range(13)), bytes(range(0xF0, 0xFA))).derive(b"\x0b" * 22)
+        expected = "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"
+        self.assertEqual(derived.hex(), expected)
+        self.assertEqual(len(sealing.HKDF(sealing.SHA256(), 8160, None, None).derive(b"x")), 8160)
+        with self.assertRaises(ValueError):
+            sealing.HKDF(sealing.SHA256(), 8161, None, None)
+
+
+class TimeOrdered(unittest.TestCase):
+    @unittest.skipUnless(hasattr(uuid, "uuid7"), "Python 3.14 has uuid7")
+    def test_identifiers_of_now_are_in_order(self):
+        made = [time_ordered.uuid7() for _ in range(100)]
+        self.assertEqual(made, sorted(made))
+
+    def test_identifiers_have_the_time_that_is_asked_for(self):
+        made = {time_ordered.uuid7(1_700_000_000, 123_456_789) for _ in range(100)}
+        self.assertEqual({one.int >> 80 for one in made}, {1_700_000_000_123})
+        self.assertEqual({(one.int >> 76 & 15, one.variant) for one in made}, {(7, uuid.RFC_4122)})
+        self.assertEqual(len(made), 100)
+        for time in (-1, 1 << 40):
+            with self.assertRaises(OverflowError):
+                time_ordered.uuid7(time)
 
 
 class Refusals(unittest.TestCase):

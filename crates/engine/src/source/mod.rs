@@ -6,3 +6,4 @@ pub mod native_lock;
 pub(crate) mod native_wheels;
 pub mod pin;
 pub mod pinned_file;
+mod wheel_tags;

@@ -15,12 +15,12 @@ use crate::source::native_lock::{
     MAX_WHEEL, NativeLockError, ensure_sound, folder_of, is_module_name,
 };
 use crate::source::pinned_file::PinnedFile;
+use crate::source::wheel_tags::{EXPECTED, WheelTags};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
 /// The versions of CPython whose modules may fit the engine: its own, and the one before, whose structures are
 /// nearly the same.
-const PYTHONS: [&str; 2] = ["cp314", "cp315"];
 
 /// Most files of a wheel that is looked through.
 const MAX_FILES: usize = 65_536;
@@ -61,7 +61,7 @@ pub fn choose_set(packages: &[String], lock: &Path) -> Result<NativeSet, NativeL
     let mut modules = Vec::new();
     for name in &wanted {
         match wheels.get(name).map(Vec::as_slice) {
-            Some([wheel]) => modules.extend(modules_of(&built_in, folder, wheel)?),
+            Some([wheel]) => modules.extend(modules_of(folder, wheel)?),
             Some([wheel, other, ..]) => {
                 return Err(refused(wheel, format!("is one of several of this package: {other}")));
             }
@@ -105,11 +105,10 @@ fn wheels_in(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, NativeLockE
 
 /// The modules in a wheel, as a lock pins them.
 fn modules_of(
-    set: &NativeSet,
     folder: &Path,
     name: &str,
 ) -> Result<Vec<PinnedModule>, NativeLockError> {
-    let (package, version) = ensure_tags(set, name)?;
+    let (package, version) = ensure_tags(name)?;
     let failed = |cause: &dyn std::fmt::Display| refused(name, format!("cannot be read: {cause}"));
     let wheel = File::open(folder.join(name)).map_err(|cause| failed(&cause))?;
     let metadata = wheel.metadata().map_err(|cause| failed(&cause))?;
@@ -165,25 +164,18 @@ fn modules_of(
 }
 
 /// Checks that a wheel is for a platform whose modules can be merged; the name and the version of its package.
-fn ensure_tags(set: &NativeSet, wheel: &str) -> Result<(String, String), NativeLockError> {
-    let parts: Vec<&str> = wheel.strip_suffix(".whl").unwrap_or(wheel).split('-').collect();
-    let (package, version, tags) = match parts.as_slice() {
-        [package, version, tags @ ..] if (3..=4).contains(&tags.len()) => (package, version, tags),
-        _ => return Err(refused(wheel, "has a file name that no wheel has".to_owned())),
-    };
-    let [.., interpreter, abi, platform] = tags else {
+fn ensure_tags(wheel: &str) -> Result<(String, String), NativeLockError> {
+    let Some((package, version, tags)) = WheelTags::parse(wheel) else {
         return Err(refused(wheel, "has a file name that no wheel has".to_owned()));
     };
-    let is_known = PYTHONS.contains(interpreter) && (abi == interpreter || *abi == "abi3");
-    if !is_known || !platform.starts_with("pyemscripten_") || !platform.ends_with("_wasm32") {
-        let found = format!("{interpreter}-{abi}-{platform}");
-        let needed = format!("cp314-cp314-{}", set.platform);
-        return Err(refused(
-            wheel,
-            format!("is for `{found}`, and modules for `{needed}` can be merged"),
-        ));
+    if !tags.can_be_merged() {
+        let WheelTags { interpreter, abi, platform } = tags;
+        let problem = format!(
+            "is for `{interpreter}-{abi}-{platform}`, and modules for `{EXPECTED}` can be merged"
+        );
+        return Err(refused(wheel, problem));
     }
-    Ok((package.replace('_', "-"), (*version).to_owned()))
+    Ok((package.replace('_', "-"), version.to_owned()))
 }
 
 /// The name under which Python imports the file of a wheel: `pkg/_mod.cpython-314-wasm32-emscripten.so`.

@@ -105,9 +105,6 @@ impl From<MergeError> for NativeLockError {
 pub fn load_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
     let set = read_lock(path)?;
     let built_in = NativeSet::embedded()?;
-    if set.platform != built_in.platform || set.python != built_in.python {
-        return Err(NativeLockError::Foreign("wheels of another platform"));
-    }
     if set.merged_module.numbers.is_none() {
         return Err(NativeLockError::Foreign("no engine: it lacks `merged_module.numbers`"));
     }
@@ -267,8 +264,7 @@ mod tests {
     #[test]
     fn what_a_lock_cannot_hold_is_refused_by_name() {
         let wheel = "msgpack-1 --pre.whl";
-        let cases: [Case<'_>; 9] = [
-            (&|set| set.platform = "linux_x86_64".to_owned(), "wheels of another platform"),
+        let cases: [Case<'_>; 8] = [
             (&|set| set.merged_module.numbers = None, "lacks `merged_module.numbers`"),
             (&|set| set.modules[0].name = "sys".to_owned(), "`sys` has a name"),
             (&|set| set.modules[0].name = "a.b/../c".to_owned(), "has a name"),

@@ -5,7 +5,7 @@
 //! has the engine's wheel. What [`fetch`](crate::source::fetch) promises of
 //! pinned bytes holds here.
 
-use std::ffi::OsString;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read, Seek};
 use std::path::Path;
@@ -25,6 +25,7 @@ use crate::source::fetch::{
 };
 use crate::source::native_lock;
 use crate::source::pinned_file::PinnedFile;
+use crate::source::wheel_tags::WheelTags;
 
 /// Puts the files of all modules on the entry. Those that `near` has, the entry of another set, are copied.
 ///
@@ -55,7 +56,7 @@ pub(crate) fn install(
         EngineOrigin::Registry { python } => {
             let folder = download_folder(entry)?;
             if missing.iter().any(|module| module.shipped().is_none()) {
-                download(set, &missing, python, folder.path())?;
+                download(&missing, python, folder.path())?;
             }
             from_folder(&missing, folder.path(), entry)?;
         }
@@ -97,38 +98,28 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Lets the package client fetch the wheels of `modules` into an empty folder.
-fn download(
-    set: &NativeSet,
-    modules: &[&PinnedModule],
-    python: &Path,
-    folder: &Path,
-) -> Result<(), EngineError> {
+fn download(modules: &[&PinnedModule], python: &Path, folder: &Path) -> Result<(), EngineError> {
     let requirements = folder.join("requirements.txt");
-    let published = modules.iter().filter(|module| module.shipped().is_none());
-    let lines = published.map(|module| format!("{}\n", module.requirement()));
-    fs::write(&requirements, lines.collect::<String>())
-        .map_err(storage("write to", &requirements))?;
-    let mut command = Command::new(python);
-    // As for the engine's wheel: a folder of this program.
-    command.args(pip_arguments(&requirements, folder)).args(tags(set)).current_dir(folder);
-    run(command)
+    for (tags, lines) in published(modules) {
+        fs::write(&requirements, lines).map_err(storage("write to", &requirements))?;
+        let mut command = Command::new(python);
+        // As for the engine's wheel: a folder of this program.
+        command.args(pip_arguments(&requirements, folder)).args(tags.options());
+        command.current_dir(folder);
+        run(command)?;
+    }
+    Ok(())
 }
 
-/// The options by which the package client takes wheels for another platform.
-fn tags(set: &NativeSet) -> Vec<OsString> {
-    let NativeSet { platform, python, .. } = set;
-    let abi = format!("cp{}", python.replace('.', ""));
-    let tags = [
-        "--implementation",
-        "cp",
-        "--platform",
-        platform,
-        "--python-version",
-        python,
-        "--abi",
-        &abi,
-    ];
-    tags.map(OsString::from).to_vec()
+/// What the package client is asked for, by tags: it takes wheels for one platform at a time.
+fn published<'a>(modules: &[&'a PinnedModule]) -> BTreeMap<WheelTags<'a>, String> {
+    let mut asked = BTreeMap::<_, String>::new();
+    for module in modules.iter().filter(|module| module.shipped().is_none()) {
+        if let Some((.., tags)) = WheelTags::parse(module.wheel.name()) {
+            asked.entry(tags).or_default().push_str(&format!("{}\n", module.requirement()));
+        }
+    }
+    asked
 }
 
 fn from_folder(
@@ -271,15 +262,17 @@ mod tests {
     }
 
     #[test]
-    fn the_package_client_is_asked_for_the_platform_of_the_set() {
+    fn the_package_client_is_asked_for_the_platform_of_each_wheel() {
         let set = NativeSet::embedded().unwrap();
-        let text = tags(&set).join(" ".as_ref()).into_string().unwrap();
+        let asked = published(&set.modules.iter().collect::<Vec<_>>());
+        let [older, newer] = asked.into_iter().collect::<Vec<_>>().try_into().unwrap();
+        let options = older.0.options().join(" ".as_ref()).into_string().unwrap();
         let expected = "--implementation cp --platform pyemscripten_2026_0_wasm32 \
                         --python-version 3.14 --abi cp314";
-        assert_eq!(text, expected);
-        let line = set.modules[0].requirement();
-        let pinned = format!("msgpack==1.2.4 --hash=sha256:{}", set.modules[0].wheel.sha256);
-        assert_eq!(line, pinned);
+        assert_eq!(options, expected);
+        assert_eq!((older.1.lines().count(), newer.1.lines().count()), (2, 1));
+        let pinned = format!("msgpack==1.2.4 --hash=sha256:{}\n", set.modules[0].wheel.sha256);
+        assert!(newer.1.starts_with(&pinned), "{}", newer.1);
     }
 
     /// The set of the tiny engine as a lock in a folder of its own, with the wheel beside it.
