@@ -209,7 +209,6 @@ SUBSTITUTES: dict[str, str] = {
     "httplib2": "use requests or httpx",
     "pycurl": "use requests or httpx",
     "requests_html": "use requests with bs4",
-    "websockets": _NETWORK,
     "websocket": _NETWORK,
     "paramiko": _NETWORK,
     "scapy": _NETWORK,

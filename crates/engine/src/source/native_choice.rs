@@ -19,9 +19,6 @@ use crate::source::wheel_tags::{EXPECTED, WheelTags};
 use wardian_vocabulary::ids::Digest;
 use wardian_vocabulary::units::ByteCount;
 
-/// The versions of CPython whose modules may fit the engine: its own, and the one before, whose structures are
-/// nearly the same.
-
 /// Most files of a wheel that is looked through.
 const MAX_FILES: usize = 65_536;
 
@@ -104,10 +101,7 @@ fn wheels_in(folder: &Path) -> Result<BTreeMap<String, Vec<String>>, NativeLockE
 }
 
 /// The modules in a wheel, as a lock pins them.
-fn modules_of(
-    folder: &Path,
-    name: &str,
-) -> Result<Vec<PinnedModule>, NativeLockError> {
+fn modules_of(folder: &Path, name: &str) -> Result<Vec<PinnedModule>, NativeLockError> {
     let (package, version) = ensure_tags(name)?;
     let failed = |cause: &dyn std::fmt::Display| refused(name, format!("cannot be read: {cause}"));
     let wheel = File::open(folder.join(name)).map_err(|cause| failed(&cause))?;

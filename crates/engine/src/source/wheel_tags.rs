@@ -24,12 +24,10 @@ impl<'a> WheelTags<'a> {
     /// The name and the version of the package, and the tags; `None` for a name that no wheel has.
     pub(super) fn parse(wheel: &'a str) -> Option<(&'a str, &'a str, Self)> {
         let parts: Vec<&str> = wheel.strip_suffix(".whl").unwrap_or(wheel).split('-').collect();
-        let (package, version, interpreter, abi, platform) = match *parts.as_slice() {
-            [package, version, interpreter, abi, platform]
-            | [package, version, _, interpreter, abi, platform] => {
-                (package, version, interpreter, abi, platform)
-            }
-            _ => return None,
+        let ([package, version, interpreter, abi, platform]
+        | [package, version, _, interpreter, abi, platform]) = *parts.as_slice()
+        else {
+            return None;
         };
         Some((package, version, Self { interpreter, abi, platform }))
     }
