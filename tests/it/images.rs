@@ -217,6 +217,7 @@ fn an_image_of_batteries_decides_nothing_but_the_time() {
     let expected = [
         "annotated_types",
         "idna",
+        "jsonpointer",
         "jsonschema",
         "jsonschema_specifications",
         "orjson",

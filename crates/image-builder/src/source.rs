@@ -17,6 +17,7 @@ const MODULES: &[(&str, &str)] = guest_files![
     "_wardian/accounts.py",
     "_wardian/advice.py",
     "_wardian/amendments.py",
+    "_wardian/apart.py",
     "_wardian/arrays.py",
     "_wardian/avif.py",
     "_wardian/blake.py",

@@ -55,9 +55,10 @@ const GROUPS: [Group; 11] = [
 ];
 
 /// The batteries that the group `pydantic` imports.
-const PACKAGES_OF_PYDANTIC: [&str; 10] = [
+const PACKAGES_OF_PYDANTIC: [&str; 11] = [
     "annotated-types",
     "idna",
+    "jsonpointer",
     "jsonschema",
     "jsonschema-specifications",
     "orjson",
@@ -70,10 +71,9 @@ const PACKAGES_OF_PYDANTIC: [&str; 10] = [
 
 /// Packages that jsonschema looks for while it is imported, to check formats: those of its extras `format` and
 /// `format-nongpl`. An image has looked in vain.
-const MISSED_BY_JSONSCHEMA: [&str; 9] = [
+const MISSED_BY_JSONSCHEMA: [&str; 8] = [
     "fqdn",
     "isoduration",
-    "jsonpointer",
     "rfc3339-validator",
     "rfc3986-validator",
     "rfc3987",

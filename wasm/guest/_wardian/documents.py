@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from _wardian import charts, ciphers, file_types, sealing, time_ordered
+from _wardian import charts, ciphers, file_types
 from _wardian.import_hooks import Change, Fill
 
 _NO_PAGES = (
@@ -131,11 +131,7 @@ _SHARED: Mapping[str, Fill] = {
 LENT: Mapping[str, Mapping[str, Fill]] = {
     "gymnasium.vector.async_vector_env": _SHARED,
     "gymnasium.vector.utils.shared_memory": _SHARED,
-    "langchain_core.utils.uuid": time_ordered.OF_LANGCHAIN,
-    "langsmith._internal._sampling": time_ordered.OF_LANGCHAIN,
-    "langsmith._internal._uuid": time_ordered.OF_LANGCHAIN,
     "markitdown._markitdown": {"magika": file_types.fill_module},
-    "mcp.server.request_state": sealing.OF_MCP,
     "pdfminer.pdfdocument": {
         "cryptography.hazmat.backends": ciphers.fill_backends,
         "cryptography.hazmat.primitives.ciphers": ciphers.fill_ciphers,

@@ -21,10 +21,20 @@ from types import CoroutineType
 from typing import Any
 
 from _wardian import clock, network, readiness, timers
+from _wardian.apart import apart
 
 _sleep = clock.sleep
 _now = time.monotonic
 _run = asyncio.run
+
+
+def _no_thread(timeout: float | None) -> bool:
+    return False
+
+
+run_thread: Callable[[float | None], bool] = _no_thread
+"""Runs a started thread while a loop waits, at most for `timeout` seconds; False if there is none to run. `threads`
+provides it."""
 
 
 class _Selector(selectors.PollSelector):
@@ -49,6 +59,8 @@ class _Selector(selectors.PollSelector):
             most = self.idle(bool(self.get_map()))
             if most is not None:
                 timeout = most if timeout is None else min(most, timeout)
+        if timeout != 0 and run_thread(0.0 if timeout is None and self.get_map() else timeout):
+            return ()  # it may have woken a task
         if self.get_map():
             events = super().select(timeout)
             if events:
@@ -163,7 +175,8 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
             if future.cancelled():
                 return
             try:
-                value = func(*args)
+                with apart():
+                    value = func(*args)
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:

@@ -1,7 +1,8 @@
 """Changes to packages of the batteries, made when a program imports them.
 
 NLTK finds the data that every run has, and says of other data how to bring it along. Web frameworks
-work as libraries; starting their servers says what to do instead.
+work as libraries; starting their servers says what to do instead. Libraries for agents get what they need
+of packages with native code.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from _wardian import places
+from _wardian import places, sealing, time_ordered
+from _wardian.import_hooks import Fill
 
 _NLTK_DATA = f"{places.BATTERIES}/nltk-data"
 _VADER = f"{places.BATTERIES}/vaderSentiment/vader_lexicon.txt"
@@ -134,3 +136,11 @@ def search_few_plugins(module: Any) -> None:
         return metadata.EntryPoints(found).select(**wanted)
 
     module.entry_points = entry_points
+
+LENT: Mapping[str, Mapping[str, Fill]] = {
+    "langchain_core.utils.uuid": time_ordered.OF_LANGCHAIN,
+    "langsmith._internal._sampling": time_ordered.OF_LANGCHAIN,
+    "langsmith._internal._uuid": time_ordered.OF_LANGCHAIN,
+    "mcp.server.request_state": sealing.OF_MCP,
+}
+"""Modules that single modules find while they are loaded, and nobody else."""

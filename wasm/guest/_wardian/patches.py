@@ -69,3 +69,4 @@ def install() -> None:
     import_hooks.HOOKS.change(_CHANGED)
     import_hooks.HOOKS.change(documents.CHANGED)
     import_hooks.HOOKS.lend(documents.LENT)
+    import_hooks.HOOKS.lend(libraries.LENT)

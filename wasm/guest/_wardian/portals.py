@@ -18,6 +18,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from _wardian import readiness
+from _wardian.apart import apart
 
 _WAITS_FOR_EVER = (
     "this call waits for ever: no task of its event loop can go on, and no timer is set (the loop has "
@@ -39,26 +40,17 @@ class _Loop:
         """Runs what is ready, and with a future everything until it is done or nothing can go on."""
         if self.is_driven:
             return
-        outer, task = asyncio._get_running_loop(), None
-        if outer is not None:  # such as that of a test that is itself a coroutine
-            task = asyncio.current_task(outer)
-            if task is not None:
-                asyncio._leave_task(outer, task)  # type: ignore[attr-defined]
-            asyncio._set_running_loop(None)
         self.is_driven = True
         try:
-            if future is None:
-                while self.loop._ready:
-                    self.loop.call_soon(self.loop.stop)
-                    self.loop.run_forever()
-            else:
-                self._run_until(future)
+            with apart():  # from the loop of a test, for example, that is itself a coroutine
+                if future is None:
+                    while self.loop._ready:
+                        self.loop.call_soon(self.loop.stop)
+                        self.loop.run_forever()
+                else:
+                    self._run_until(future)
         finally:
             self.is_driven = False
-            if outer is not None:
-                asyncio._set_running_loop(outer)
-                if task is not None:
-                    asyncio._enter_task(outer, task)  # type: ignore[attr-defined]
 
     def _run_until(self, future: Future[Any]) -> None:
         future.add_done_callback(lambda _future: self.loop.stop())

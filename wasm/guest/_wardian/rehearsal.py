@@ -118,7 +118,8 @@ def _perform(job: dict[str, Any], end: int) -> None:
             del sys.modules[name]
         if "__main__" in modules:
             sys.modules["__main__"] = modules["__main__"]
-        linecache.cache.pop("main.py", None)
+        for name in ("main.py", f"{places.WORKSPACE}/main.py"):
+            linecache.cache.pop(name, None)
         runner.forget_run()
     if [report[0] for report in reports] != [end]:
         raise UnexpectedEnd(f"a rehearsed program ended otherwise than with {end}: {reports!r}")

@@ -1,7 +1,7 @@
 """Threads in an interpreter with one native thread: each runs in place, to its end.
 
 A started thread waits in a queue. It runs when another thread waits for a lock, a condition, a
-queue, a future or a thread, or when the main program sleeps or ends. A thread that has to wait runs
+queue, a future or a thread, when an event loop has nothing to do, or when the main program sleeps or ends. A thread that has to wait runs
 the threads that have not begun, on top of its own stack. So a program works if there is an order in
 which its threads can run without interruption: pools, workers with a queue, barriers, timers.
 
@@ -30,7 +30,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import _threading_local
-from _wardian import clock, local_sockets, timers
+from _wardian import clock, event_loop, local_sockets, timers
+from _wardian.apart import apart
 
 _sleep = clock.sleep
 _now = time.monotonic
@@ -77,19 +78,20 @@ class _Schedule:
         self.wake_up: float | None = None  # when the sleeping main program would go on
         self.idents = itertools.count(1)
 
-    def run_next(self, before: float | None = None) -> bool:
+    def run_next(self, before: float | None = None, daemons: bool = True) -> bool:
         """Runs the thread that was started first, timers last. False if there is none.
 
         Raises:
             RuntimeError: It needs another thread that is in the middle of its work.
         """
-        unit = self._next(before)
+        unit = self._next(before, daemons)
         if unit is None:
             return False
         self.pending.remove(unit)
         self.running.append(unit)
         try:
-            contextvars.Context().run(unit.call)
+            with apart():
+                contextvars.Context().run(unit.call)
         except _Parked as parked:
             unit.thread._turn = "parked"
             if parked.is_late and unit.is_daemon:
@@ -101,9 +103,11 @@ class _Schedule:
         self.fail_if_stuck()
         return True
 
-    def _next(self, before: float | None) -> _Unit | None:
+    def _next(self, before: float | None, daemons: bool = True) -> _Unit | None:
         timers = []
         for unit in self.pending:
+            if unit.is_daemon and not daemons:
+                continue
             if unit.due is None:
                 return unit
             if before is None or unit.due <= before:
@@ -281,6 +285,29 @@ def sleep(seconds: float, /) -> None:
         schedule.wake_up = None
     if (left := end - _now()) > 0:
         _sleep(left)
+
+
+def run_beside(timeout: float | None) -> bool:
+    """Runs a started thread while an event loop waits. False if there is none to run.
+
+    A loop that waits for its next timer leaves daemons alone, which may never end. One that would wait for
+    ever has nothing to lose.
+
+    Raises:
+        RuntimeError: The thread needs another one, or goes on although the loop has to.
+    """
+    schedule = _schedule
+    if not schedule.pending:
+        return False
+    if timeout is None:
+        return schedule.run_next()
+    if schedule.running:
+        return False
+    schedule.wake_up = end = _now() + timeout
+    try:
+        return schedule.run_next(end, daemons=False)
+    finally:
+        schedule.wake_up = None
 
 
 def _is_awaited_late() -> bool:
@@ -760,6 +787,7 @@ def install() -> None:
     queue.SimpleQueue = queue._PySimpleQueue  # type: ignore
     sys.modules["_queue"].SimpleQueue = queue._PySimpleQueue  # type: ignore
     local_sockets.wait = _schedule.wait
+    event_loop.run_thread = run_beside
     time.sleep = sleep  # type: ignore[assignment]
     pool: Any = concurrent.futures.ThreadPoolExecutor
     pool.__init__, pool.submit, pool.shutdown = _new_pool, _submit, _shutdown

@@ -47,8 +47,10 @@ _never_freed: list[object] = []
 
 
 def remember_source(file_name: str, source: str) -> None:
-    """Lets tracebacks show the lines of a program that is not a file."""
-    _lines_of[file_name] = (lambda: source,)
+    """Lets tracebacks show the lines of a program that is not a file, and `inspect` those of its classes."""
+    # A function has the name of its code; a class has that of its module, which is a path.
+    for name in (file_name, f"{places.WORKSPACE}/{file_name}"):
+        _lines_of[name] = (lambda: source,)
 
 
 def release() -> None:

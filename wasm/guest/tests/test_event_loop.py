@@ -73,6 +73,63 @@ class Loop(Sandbox):
         )
         self.assertEqual(self.returns(source), [2, 3, 4, "failed"])
 
+    def test_a_thread_is_apart_from_the_loop_of_its_caller(self):
+        start = (
+            "import asyncio, threading, concurrent.futures\n"
+            "async def work(): await asyncio.sleep(0.001); return 5\n"
+            "def call():\n"
+            "    try: asyncio.get_running_loop()\n"
+            "    except RuntimeError: return asyncio.run(work())\n"
+        )
+        for ways in [
+            "    return await asyncio.to_thread(call)\n",
+            "    return await asyncio.get_running_loop().run_in_executor(None, call)\n",
+            "    return concurrent.futures.ThreadPoolExecutor().submit(call).result()\n",
+            "    found = []\n    one = threading.Thread(target=lambda: found.append(call()))\n"
+            "    one.start(); one.join()\n    return found[0]\n",
+        ]:
+            end = "    before = asyncio.current_task(), asyncio.get_running_loop()\n"
+            source = f"{start}async def inner():\n{ways}async def main(args):\n{end}    value = await inner()\n"
+            source += "    assert (asyncio.current_task(), asyncio.get_running_loop()) == before\n    return value\n"
+            with self.subTest(ways):
+                self.assertEqual(self.returns(source), 5)
+
+    def test_a_loop_that_waits_lets_threads_run(self):
+        start = "import asyncio, threading\nasync def main(args):\n    loop = asyncio.get_running_loop()\n"
+        for wait, daemon in [
+            ("    return await future\n", True),
+            ("    return await future\n", False),
+            ("    return await asyncio.wait_for(future, 5)\n", False),
+            ("    while not future.done(): await asyncio.sleep(0.001)\n    return future.result()\n", False),
+        ]:
+            source = (
+                f"{start}    future = loop.create_future()\n"
+                "    call = lambda: loop.call_soon_threadsafe(future.set_result, 3)\n"
+                f"    threading.Thread(target=call, daemon={daemon}).start()\n{wait}"
+            )
+            with self.subTest(wait, daemon=daemon):
+                self.assertEqual(self.returns(source), 3)
+
+    def test_a_daemon_does_not_keep_a_loop_from_its_timers(self):
+        source = (
+            "import asyncio, threading, time\n"
+            "def beat():\n    while True: time.sleep(0.001)\n"
+            "async def main(args):\n    threading.Thread(target=beat, daemon=True).start()\n"
+            "    return await asyncio.sleep(0.01, 4)\n"
+        )
+        self.assertEqual(self.returns(source), 4)
+
+    def test_a_thread_that_goes_on_beside_a_loop_is_refused(self):
+        source = (
+            "import asyncio, threading, time\nstop = threading.Event()\n"
+            "def beat():\n    while not stop.is_set(): time.sleep(0.001)\n"
+            "async def main(args):\n    threading.Thread(target=beat).start()\n"
+            "    await asyncio.sleep(0.01)\n    stop.set()\n"
+        )
+        failure = self.fails(source)
+        self.assertEqual(failure["type"], "RuntimeError")
+        self.assertIn("two threads at once", failure["message"])
+
     def test_waiting_for_nothing_is_told_at_once(self):
         report = self.fails("import asyncio\nasync def main(args): await asyncio.Event().wait()")
         self.assertEqual(report["type"], "RuntimeError")
