@@ -95,39 +95,6 @@ mod tests {
         Image { packages, content: Arc::new(content), resident: size }
     }
 
-    /// A disk that never has an image, so nobody can make one either.
-    struct EmptyDisk;
-
-    impl KeptImages for EmptyDisk {
-        fn find(&self, _: PackageSet) -> Result<Option<Image>, ImageFault> {
-            Ok(None)
-        }
-
-        fn list(&self) -> Result<Vec<KeptImage>, ImageFault> {
-            Ok(Vec::new())
-        }
-
-        fn shrink(&self, _: ByteCount, _: &BTreeSet<PackageSet>) -> Result<ByteCount, ImageFault> {
-            Ok(ByteCount::default())
-        }
-
-        fn renew_secret(&self, _: Duration) -> Result<bool, ImageFault> {
-            Ok(false)
-        }
-
-        fn is_current(&self, _: PackageSet, _: Digest) -> Result<bool, ImageFault> {
-            Ok(true)
-        }
-
-        fn note_use(&self, _: PackageSet, _: u64, _: Duration) {}
-    }
-
-    impl ImageMaker for EmptyDisk {
-        fn make(&self, _: PackageSet) -> Result<(), ImageFault> {
-            Err("the disk is full".into())
-        }
-    }
-
     /// A disk that has what was made.
     #[derive(Clone, Default)]
     struct Disk(Arc<Mutex<Vec<PackageSet>>>);
@@ -163,6 +130,15 @@ mod tests {
         }
     }
 
+    /// Makes nothing.
+    struct FullDisk;
+
+    impl ImageMaker for FullDisk {
+        fn make(&self, _: PackageSet) -> Result<(), ImageFault> {
+            Err("the disk is full".into())
+        }
+    }
+
     /// Notes that a task was woken.
     #[derive(Default)]
     struct Woken(AtomicBool);
@@ -185,7 +161,7 @@ mod tests {
     }
 
     fn empty_cache() -> ImageCache {
-        ImageCache::new(Box::new(EmptyDisk), image(PackageSet::NONE), rules())
+        ImageCache::new(Box::new(Disk::default()), image(PackageSet::NONE), rules())
     }
 
     const LONG: Duration = Duration::from_secs(3_600);
@@ -224,7 +200,7 @@ mod tests {
         let mut waiting = pin!(cache.reproducible_within(PackageSet::NONE, LONG));
         assert!(woken.poll(waiting.as_mut()).is_pending());
         let ordered = cache.shared.next().unwrap();
-        cache.shared.provide(ordered, &EmptyDisk);
+        cache.shared.provide(ordered, &FullDisk);
         assert!(woken.is_woken());
         let found = woken.poll(waiting.as_mut());
         assert!(matches!(found, Poll::Ready(Err(NotReproducible::Failed))), "{found:?}");

@@ -11,10 +11,13 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tempfile::NamedTempFile;
 use wardian_vocabulary::units::ByteCount;
 
 use crate::native::{MergeError, NativeSet, PinnedModule};
+use crate::source::wheel_tags::WheelTags;
 
 /// Longest lock that is read. A module takes some 500 bytes.
 const MAX_LOCK: u64 = 256 << 10;
@@ -103,7 +106,7 @@ impl From<MergeError> for NativeLockError {
 ///
 /// The file cannot be read, is not a lock, or is for another version of this program.
 pub fn load_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
-    let set = read_lock(path)?;
+    let set: NativeSet = read_lock(path)?;
     let built_in = NativeSet::embedded()?;
     if set.merged_module.numbers.is_none() {
         return Err(NativeLockError::Foreign("no engine: it lacks `merged_module.numbers`"));
@@ -118,9 +121,20 @@ pub fn load_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
 ///
 /// The file cannot be read, or is not a lock.
 pub fn packages_of_lock(path: &Path) -> Result<Vec<String>, NativeLockError> {
-    let packages: BTreeSet<_> =
-        read_lock(path)?.modules.into_iter().map(|module| module.package).collect();
+    let lock: NamedPackages = read_lock(path)?;
+    let packages: BTreeSet<_> = lock.modules.into_iter().map(|module| module.package).collect();
     Ok(packages.into_iter().collect())
+}
+
+/// What the locks of all versions have.
+#[derive(Deserialize)]
+struct NamedPackages {
+    modules: Vec<NamedPackage>,
+}
+
+#[derive(Deserialize)]
+struct NamedPackage {
+    package: String,
 }
 
 /// Writes the lock to `path`, all at once.
@@ -152,7 +166,7 @@ pub fn folder_of(lock: &Path) -> PathBuf {
     }
 }
 
-fn read_lock(path: &Path) -> Result<NativeSet, NativeLockError> {
+fn read_lock<T: DeserializeOwned>(path: &Path) -> Result<T, NativeLockError> {
     let unreadable = |problem, cause| NativeLockError::Unreadable { problem, cause };
     let is_file = fs::metadata(path).map(|found| found.is_file());
     if !is_file.map_err(|cause| unreadable("cannot be read", cause))? {
@@ -187,6 +201,9 @@ pub(crate) fn ensure_sound(modules: &[PinnedModule]) -> Result<(), NativeLockErr
         }
         if !is_plain(module.wheel.name()) || module.wheel.path.contains('/') {
             return refused("is of a wheel whose file name has other signs than wheels have");
+        }
+        if WheelTags::parse(module.wheel.name()).is_none() {
+            return refused("is of a wheel whose file name does not say what it was made for");
         }
         if module.wheel.size_bytes > MAX_WHEEL || module.file.size_bytes > MAX_WHEEL {
             return refused("is larger than 256 MiB");
@@ -254,6 +271,11 @@ mod tests {
             packages_of_lock(&path).unwrap(),
             ["jiter", "msgpack", "orjson", "pydantic-core", "rpds-py"]
         );
+        let text = fs::read_to_string(&path).unwrap();
+        let older = folder.path().join("older.toml");
+        fs::write(&older, format!("platform = \"pyemscripten_2026_0_wasm32\"\n{text}")).unwrap();
+        assert!(matches!(load_lock(&older), Err(NativeLockError::Malformed(_))));
+        assert_eq!(packages_of_lock(&older).unwrap(), packages_of_lock(&path).unwrap());
         let again = folder.path().join("again.toml");
         save_lock(&read, &again).unwrap();
         assert_eq!(fs::read(&path).unwrap(), fs::read(&again).unwrap());
@@ -264,13 +286,14 @@ mod tests {
     #[test]
     fn what_a_lock_cannot_hold_is_refused_by_name() {
         let wheel = "msgpack-1 --pre.whl";
-        let cases: [Case<'_>; 8] = [
+        let cases: [Case<'_>; 9] = [
             (&|set| set.merged_module.numbers = None, "lacks `merged_module.numbers`"),
             (&|set| set.modules[0].name = "sys".to_owned(), "`sys` has a name"),
             (&|set| set.modules[0].name = "a.b/../c".to_owned(), "has a name"),
             (&|set| set.modules[0].version = "1 --pre".to_owned(), "name or version"),
             (&|set| set.modules[0].package = "-r".to_owned(), "name or version"),
             (&|set| set.modules[0].wheel.path = wheel.to_owned(), "whose file name"),
+            (&|set| set.modules[0].wheel.path = "msgpack-1.whl".to_owned(), "was made for"),
             (&|set| set.modules[1] = set.modules[0].clone(), "is listed twice"),
             (&|set| set.modules[1].file = set.modules[0].file.clone(), "the same name as another"),
         ];
