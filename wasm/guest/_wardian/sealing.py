@@ -63,7 +63,7 @@ class AESGCM:
     def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
         """The encrypted data with the tag behind them."""
         first = self._first_counter(nonce)
-        sealed = self._counted(first + 1, bytes(data))
+        sealed = self._counted(first, bytes(data))
         return sealed + self._tag(first, sealed, bytes(associated_data or b""))
 
     def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
@@ -76,7 +76,7 @@ class AESGCM:
         first = self._first_counter(nonce)
         if len(data) < _TAG or not hmac.compare_digest(tag, self._tag(first, sealed, bytes(associated_data or b""))):
             raise InvalidTag
-        return self._counted(first + 1, sealed)
+        return self._counted(first, sealed)
 
     def _block(self, block: bytes) -> bytes:
         return ciphers.encrypt(self._key, bytes(_BLOCK), block)
@@ -89,11 +89,11 @@ class AESGCM:
         return self._hashed(_padded(bytes(nonce)) + bytes(8) + (8 * len(nonce)).to_bytes(8, "big"))
 
     def _counted(self, counter: int, data: bytes) -> bytes:
-        """The data, encrypted or decrypted: of the counter, only the last 32 bits are counted."""
+        """The data, encrypted or decrypted, from the counter after this one: only its last 32 bits count."""
         fixed, number, stream = counter >> 32 << 32, counter & 0xFFFFFFFF, []
         for _ in range(0, len(data), _BLOCK):
-            stream.append(self._block((fixed | number).to_bytes(_BLOCK, "big")))
             number = number + 1 & 0xFFFFFFFF
+            stream.append(self._block((fixed | number).to_bytes(_BLOCK, "big")))
         key = int.from_bytes(b"".join(stream)[: len(data)], "big")
         return (int.from_bytes(data, "big") ^ key).to_bytes(len(data), "big")
 

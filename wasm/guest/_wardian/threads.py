@@ -1,8 +1,8 @@
 """Threads in an interpreter with one native thread: each runs in place, to its end.
 
 A started thread waits in a queue. It runs when another thread waits for a lock, a condition, a
-queue, a future or a thread, when an event loop has nothing to do, or when the main program sleeps or ends. A thread that has to wait runs
-the threads that have not begun, on top of its own stack. So a program works if there is an order in
+queue, a future or a thread, when an event loop has nothing to do, or when the main program sleeps or
+ends. A thread that has to wait runs the threads that have not begun, on top of its own stack. So a program works if there is an order in
 which its threads can run without interruption: pools, workers with a queue, barriers, timers.
 
 A program without such an order (two threads that take turns) cannot run. The thread that would

@@ -235,6 +235,11 @@ class Sealing(unittest.TestCase):
             with self.assertRaises(ValueError):
                 sealing.AESGCM(key).encrypt(nonce, b"", None)
 
+    def test_a_counter_at_its_end_begins_again(self):
+        cipher, last = sealing.AESGCM(self.KEY), (1 << 128) - 1
+        begun = cipher._counted(last, bytes(32))
+        self.assertEqual(begun[16:], cipher._block(((last >> 32 << 32) + 1).to_bytes(16, "big")))
+
     def test_keys_are_derived_as_in_the_standard(self):
         derived = sealing.HKDF(sealing.SHA256(), 42, bytes(range(13)), bytes(range(0xF0, 0xFA))).derive(b"\x0b" * 22)
         expected = "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865"
