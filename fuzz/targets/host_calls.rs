@@ -14,6 +14,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, Digest};
+use wardian_formats::job::session::asking::CallerRequests;
 use wardian_formats::job::session::cell::CellOrder;
 use wardian_formats::job::host::{Host, IsCancelled};
 use wardian_formats::job::limits::{RunLimits, SetupLimits, TurnLimits};
@@ -60,7 +61,7 @@ impl Host for Asked {
 fuzz_target!(|script: &[u8]| {
     let asked = Asked::default();
     let account = HostCallAccount::new(Box::new(asked.clone()), b"{\"job\":1}", &LIMITS);
-    let order = CellOrder::new(1, false);
+    let order = CellOrder { is_heard: true, ..CellOrder::new(1, false) };
     let mut account = account.for_cell(Some(&order));
     let mut capture = Capture::new(LIMITS.logs);
     let mut files = FileSystem::for_run(&SetupLimits::DEFAULT, &[], 1).unwrap();
@@ -80,6 +81,11 @@ fuzz_target!(|script: &[u8]| {
             HostAnswer::Bytes(bytes) => check_answer(frame[0], &bytes),
             HostAnswer::Shared(bytes) => assert_eq!(&*bytes, b"\0{\"job\":1}"),
             HostAnswer::Fault => {}
+            HostAnswer::Asked(requests) => {
+                assert!(CallerRequests::read(&requests).is_some());
+                asked.calls.set(asked.calls.get() + 1);
+                asked.bytes.set(asked.bytes.get() + requests.len());
+            }
             HostAnswer::Held(_) => panic!("the host holds no guests"),
             HostAnswer::Stopped(stopped) => panic!("an hour is over: {stopped}"),
             HostAnswer::OutOfFuel => panic!("fuel is not counted"),

@@ -109,6 +109,9 @@ fn answers_after_a_restart_are_told_that_the_cell_was_rolled_back() {
     let (kind, message) = refusal(&client, &id, &answer_to(&request));
     assert_eq!(kind, "session_conflict");
     assert!(message.contains("rolled back") && message.contains("restarted"), "{message}");
+    let cells = client.get(&format!("/v1/sessions/{id}/cells")).json();
+    let reason = cells["cells"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("the server stopped"), "{reason}");
     assert_eq!(output(&cell(&client, &id, "x"))["result"], 1);
     // Answers that were given reach nothing either.
     let (_, message) = refusal(&client, &id, &answer_to("c3-r1"));

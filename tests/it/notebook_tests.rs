@@ -115,6 +115,8 @@ fn an_exception_that_nobody_expects_ends_the_notebook() {
     let ends: Vec<String> = outcomes(&ended).into_iter().map(|(_, end)| end).collect();
     assert_eq!(ends, ["failed", "error"], "{ended:#}");
     assert!(ended["tests"][1]["message"].to_string().contains("cell 1 raised"), "{ended:#}");
+    let frame = ended["tests"][0]["details"][1].as_str().unwrap();
+    assert!(frame.contains("File \"<cell 1>\", line 2"), "{frame}");
     // Folders are searched for notebooks if that is asked for.
     place.run(&["test", "."]).with(2);
     let found = place.run(&["test", ".", "--notebooks", "--list"]).with(0);

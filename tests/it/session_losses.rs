@@ -108,7 +108,33 @@ fn a_session_goes_back_after_a_loss_of_power_and_its_next_caller_is_told() {
     let states: Vec<&Value> =
         cells["cells"].as_array().unwrap().iter().map(|cell| &cell["state"]).collect();
     assert_eq!(states, ["kept", "rolled_back", "kept"]);
+    let reason = cells["cells"][1]["reason"].as_str().unwrap();
+    assert!(reason.contains("lost its power"), "{reason}");
+    assert!(cells["cells"][0].get("reason").is_none(), "{cells:#}");
     assert!(server.log().contains("undone checkpoint"), "{}", server.log());
+}
+
+#[test]
+fn a_damaged_state_is_refused_by_its_name_and_the_operator_reads_of_it() {
+    let place = Command::new();
+    let data = place.folder().join("data");
+    let id = {
+        let server = TestServer::start_on(&data, &[]);
+        begin(&server.client(), "x = 1")
+    };
+    let pack = pack_of(&data, "c1-");
+    let mut content = fs::read(&pack).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    fs::write(&pack, content).unwrap();
+
+    let server = TestServer::start_on(&data, &[]);
+    let params = json!({"language": "python", "code": "x", "session": id});
+    let refused = server.client().refusal("run_code", params);
+    assert_eq!(refused.kind, "session_damaged", "{}", refused.message);
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("is damaged")).unwrap_or_default();
+    assert!(line.contains("WARN") && line.contains(&id) && line.contains("c1-"), "{log}");
 }
 
 #[test]

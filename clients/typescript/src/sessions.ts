@@ -75,6 +75,8 @@ export interface Cell {
   began_ms: number;
   /** The result, if the cell has ended and the server keeps results. */
   result: RunResult | null;
+  /** Why the cell is rolled back, if its result does not say so: the server stopped, for example. */
+  reason?: string;
 }
 
 /** A page of the sessions, and what all sessions of the tenant take. */

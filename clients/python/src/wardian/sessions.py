@@ -122,6 +122,8 @@ class Cell:
     began_ms: int
     result: RunResult | None
     """The result, if the cell has ended and the server keeps results."""
+    reason: str | None = None
+    """Why the cell is rolled back, if its result does not say so: the server stopped, for example."""
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -134,6 +136,7 @@ class Cell:
             checkpoint=_wire.text_or_none(raw, "checkpoint"),
             began_ms=_wire.integer(raw, "began_ms"),
             result=None if result is None else RunResult.read(result),
+            reason=_wire.text_or_none(raw, "reason"),
             raw=raw,
         )
 

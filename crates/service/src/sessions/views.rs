@@ -1,7 +1,9 @@
 //! What callers see of sessions, and how they name them. Times are milliseconds since the Unix epoch.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -207,7 +209,16 @@ pub struct CellView {
     pub began_ms: u64,
     /// Its result as its call was answered, if it was short enough to be kept.
     pub result: Option<Box<RawValue>>,
+    /// Why it is rolled back, if its result does not say so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Cow<'static, str>>,
 }
+
+/// Why a cell is rolled back that nothing has ended.
+const NEVER_ENDED: &str = "the server stopped before the cell had ended, or has lost its state";
+
+/// Why a cell is rolled back that was kept before.
+const LOST: &str = "its state was lost when the server's machine lost its power, or with its file";
 
 impl CellView {
     /// A cell of this session.
@@ -226,6 +237,7 @@ impl CellView {
             CellState::Kept => "kept",
             CellState::RolledBack => "rolled_back",
         };
+        let reason = reason_beside(&cell);
         Self {
             number: cell.number,
             source: cell.source,
@@ -233,8 +245,22 @@ impl CellView {
             checkpoint: cell.checkpoint,
             began_ms: cell.began_ms,
             result: cell.result.and_then(|text| RawValue::from_string(text).ok()),
+            reason,
         }
     }
+}
+
+/// Why a cell is rolled back, unless its result says it.
+fn reason_beside(cell: &StoredCell) -> Option<Cow<'static, str>> {
+    #[derive(Deserialize)]
+    struct WithSession {
+        session: Option<IgnoredAny>,
+    }
+    let (CellState::RolledBack, result) = (cell.state, &cell.result) else { return None };
+    let Some(text) = result else { return Some(NEVER_ENDED.into()) };
+    let is_said =
+        serde_json::from_str(text).is_ok_and(|result: WithSession| result.session.is_some());
+    (!is_said).then_some(LOST.into())
 }
 
 /// Which state is forked, how often, and how the forks go on.
@@ -357,6 +383,13 @@ mod tests {
         assert_eq!((&noted["status"], noted.get("record")), (&json!("failed"), None));
         let left = r#"{"output":null,"session":{"state":"rolled_back"}}"#;
         assert_eq!(view(CellState::RolledBack, left)["session"]["state"], "rolled_back");
+
+        let reason = |cell: StoredCell| CellView::of(&session, cell).reason;
+        assert_eq!(reason(cell(CellState::RolledBack, left)), None, "the result says it");
+        assert_eq!(reason(cell(CellState::RolledBack, "{}")).as_deref(), Some(LOST));
+        let open = |state| StoredCell { result: None, ..cell(state, "") };
+        assert_eq!(reason(open(CellState::RolledBack)).as_deref(), Some(NEVER_ENDED));
+        assert_eq!(reason(open(CellState::Kept)), None);
     }
 
     #[test]

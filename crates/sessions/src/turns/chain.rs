@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tracing::warn;
+
 use crate::error::SessionsError;
 use crate::pack_folder::ReadFault;
 use crate::sessions::{Inner, on_thread};
@@ -25,8 +27,24 @@ pub struct UnsealedPack {
 
 impl<D: Disk> Inner<D> {
     /// The packs that lead to a state of a session, from the whole one on. `memory` is charged for them
-    /// before they are read.
+    /// before they are read. Damage is logged: it is the operator's disk.
     pub(super) async fn packs_of(
+        &self,
+        owner: (&TenantId, &SessionId),
+        head: &CheckpointId,
+        memory: &CallMemory,
+    ) -> Result<Vec<UnsealedPack>, SessionsError> {
+        let read = self.read_chain(owner, head, memory).await;
+        if let Err(SessionsError::Damaged { checkpoint }) = &read {
+            warn!(
+                session.id = %owner.1,
+                "checkpoint {checkpoint} is damaged: a file that it needs is missing or was changed"
+            );
+        }
+        read
+    }
+
+    async fn read_chain(
         &self,
         (tenant, session): (&TenantId, &SessionId),
         head: &CheckpointId,

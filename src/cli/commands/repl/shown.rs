@@ -11,6 +11,9 @@ use crate::cli::terminal::output::{note, print, print_error, print_line, shown};
 use crate::cli::terminal::readable::readable;
 use wardian_vocabulary::units::ByteCount;
 
+/// The beginning of an output that has a value which is no object.
+const WRAPPED: &str = "{\"result\":";
+
 /// Shows the output of a cell while it runs. It is the user's own program, so nothing is escaped.
 #[derive(Debug)]
 pub(super) struct ShownOutput {
@@ -115,7 +118,7 @@ fn value(output: &RawValue, is_truncated: bool) -> String {
         let size = readable(ByteCount::bytes(whole.size_bytes));
         return format!(
             "{}…\n<the whole value: {size}, {}>",
-            shown(&whole.preview),
+            shown(whole.preview.strip_prefix(WRAPPED).unwrap_or(&whole.preview)),
             shown(&whole.blob_id)
         );
     }
@@ -155,10 +158,12 @@ fn failure(error: &CellError) -> String {
     }
 }
 
-/// True if a line without indentation names the error, below the frames.
+/// True if a line without indentation names the error, below the frames. It names the module of most classes, too.
 fn names_error(traceback: &str, error_type: &str) -> bool {
     let last = traceback.lines().rev().find(|line| !line.starts_with([' ', '\t']));
-    last.is_some_and(|line| line.starts_with(error_type))
+    let class = last.map(|line| line.split_once(':').map_or(line, |(class, _)| class));
+    let module = class.and_then(|class| class.strip_suffix(error_type));
+    module.is_some_and(|module| module.is_empty() || module.ends_with('.'))
 }
 
 #[cfg(test)]
@@ -193,6 +198,8 @@ mod tests {
         let members =
             format!(r#""status": "completed", "output": {output}, "output_truncated": true"#);
         assert_eq!(lines(&members), ["[1,…\n<the whole value: 4.8 KiB, blob:a>"]);
+        let text = members.replace("[1,", r#"{\"result\":\"xx"#);
+        assert_eq!(lines(&text), ["\"xx…\n<the whole value: 4.8 KiB, blob:a>"]);
     }
 
     #[test]
@@ -228,6 +235,11 @@ mod tests {
         assert_eq!(error(&format!("{whole}\n")), [whole]);
         let frames = "Traceback (most recent call last):\n  File \"<cell 3>\", line 1";
         assert_eq!(error(frames), [format!("{frames}\nKeyError: 'a'")]);
+        let usage = "Traceback (most recent call last):\nIPython.core.error.UsageError: `?` shows nothing here: x";
+        let error = serde_json::json!({
+            "type": "UsageError", "message": "`?` shows nothing here: x", "traceback": usage
+        });
+        assert_eq!(notes(&error.to_string()), [usage]);
         let timeout = notes(r#"{"type": "Timeout", "message": "took more than 1 s"}"#);
         assert_eq!(timeout, ["Timeout: took more than 1 s"]);
     }

@@ -97,6 +97,8 @@ pub(super) struct ListedCell {
     state: String,
     began_ms: u64,
     result: Option<CellResultView>,
+    /// Why it is rolled back, if its result does not say so.
+    reason: Option<String>,
 }
 
 /// The end of a cell.
@@ -194,7 +196,7 @@ impl ListedCell {
         let result = match &self.result {
             Some(CellResultView { error: Some(error), .. }) => error.error_type.clone(),
             Some(result) => result.status.clone(),
-            None => "-".to_owned(),
+            None => self.reason.clone().unwrap_or_else(|| "-".to_owned()),
         };
         let source = self.source.as_deref().map(str::trim).unwrap_or_default();
         vec![
@@ -296,6 +298,11 @@ mod tests {
         let running = row(
             r#"{"number": 3, "source": null, "state": "running", "began_ms": 0, "result": null}"#,
         );
+        let lost = row(
+            r#"{"number": 4, "source": "x", "state": "rolled_back", "began_ms": 0, "result": null,
+                "reason": "the server stopped"}"#,
+        );
+        assert_eq!(lost[2..4], ["rolled_back", "the server stopped"]);
         assert_eq!(
             (&running[0], &running[2..]),
             (&"3".to_owned(), &["running", "-", "-"].map(str::to_owned)[..])

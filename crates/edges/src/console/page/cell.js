@@ -14,9 +14,9 @@ const program = (source, name) => source === null
 const frame = (name, head, ...parts) => h("li", { class: "cell" }, h("div", { class: "cell-head" }, h("h2", {}, name), head), ...parts);
 
 /** A remark on a cell that was rolled back, with the reason unless its error states it. */
-function reasonOf({ state, result }) {
+function reasonOf({ state, result, reason: lost }) {
   if (state !== "rolled_back") return null;
-  const reason = result?.session?.reason ?? (result?.error ? null : "its state was not kept");
+  const reason = lost ?? result?.session?.reason ?? (result?.error ? null : "its state was not kept");
   return h("p", { class: "warning" }, "The session is where it was before this cell", reason && reason !== result?.error?.message ? `: ${reason}` : "", ".");
 }
 
@@ -34,7 +34,7 @@ export function cellItem(cell, log, signal, goOn) {
     result ? h("span", { class: "quiet" }, micros(result.duration_ms * 1000)) : null,
     result?.run_id ? h("a", { href: `#/runs/${result.run_id}`, "aria-label": `Details of cell ${number}` }, "Details") : null];
   const body = h("div", { class: "run-result" }, result ? [logOf(result, log, name), cellResult(result, number, signal)]
-    : cell.state === "running" ? null : h("p", { class: "quiet" }, "The result was too long to be kept."));
+    : cell.state === "running" || cell.reason ? null : h("p", { class: "quiet" }, "The result was too long to be kept."));
   return { item: frame(name, head, program(cell.source, name), reasonOf(cell), body, formOf(cell, goOn)), mark };
 }
 

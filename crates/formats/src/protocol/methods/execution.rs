@@ -466,7 +466,7 @@ impl fmt::Debug for RunError {
 
 /// Replaces an output that is too large for a result. [`RunResult::output_truncated`] distinguishes
 /// it from a program's output of the same form.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TruncatedOutput {
     /// Always true.
     pub truncated: bool,

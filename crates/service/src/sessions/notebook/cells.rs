@@ -12,13 +12,18 @@ use crate::sessions::notebook::download::mark_of;
 use crate::sessions::notebook::pictures::BlobFate;
 use crate::sessions::views::CellView;
 use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
+use wardian_formats::protocol::methods::execution::TruncatedOutput;
 use wardian_vocabulary::ids::{BlobId, CheckpointId};
+
+/// The beginning of an output that has a value which is no object.
+const WRAPPED: &str = "{\"result\":";
 
 /// The members of a result that a notebook shows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ShownResult {
     output: Option<Box<RawValue>>,
+    output_truncated: bool,
     logs_preview: String,
     display: Vec<DisplayedObject>,
     error: Option<ShownError>,
@@ -148,7 +153,8 @@ fn shown_result(result: Option<&RawValue>) -> ShownResult {
 
 /// What a cell printed, displayed, returned and raised.
 fn outputs_of(cell: &ShownCell, fates: &mut Iter<'_, BlobFate>, mark: &str) -> Vec<NotebookOutput> {
-    let ShownResult { output, logs_preview, display, error, left_out } = &cell.result;
+    let ShownResult { output, output_truncated, logs_preview, display, error, left_out } =
+        &cell.result;
     let mut outputs = Vec::new();
     if !logs_preview.is_empty() {
         let told = json!({ "output_type": "stream", "name": "stdout", "text": logs_preview });
@@ -165,11 +171,16 @@ fn outputs_of(cell: &ShownCell, fates: &mut Iter<'_, BlobFate>, mark: &str) -> V
         })));
     }
     if let Some(value) = output {
+        let cut = if *output_truncated { serde_json::from_str(value.get()).ok() } else { None };
+        let (text, metadata) = match cut {
+            None => (shown_value(value.get()).to_owned(), json!({})),
+            Some(cut) => beginning_of(&cut),
+        };
         outputs.push(NotebookOutput::Told(json!({
             "output_type": "execute_result",
             "execution_count": cell.number,
-            "data": { "text/plain": shown_value(value) },
-            "metadata": {},
+            "data": { "text/plain": text },
+            "metadata": metadata,
         })));
     }
     if let Some(ShownError { error_type, message, traceback }) = error {
@@ -234,16 +245,25 @@ fn form_of(kind: &str, text: &str) -> Option<Box<RawValue>> {
 }
 
 /// The value of a cell as text. A result has an object, whose only member `result` is a value that is none.
-fn shown_value(output: &RawValue) -> String {
+fn shown_value(output: &str) -> &str {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Wrapped {
-        result: Box<RawValue>,
+    struct Wrapped<'a> {
+        #[serde(borrow)]
+        result: &'a RawValue,
     }
-    match serde_json::from_str::<Wrapped>(output.get()) {
-        Ok(Wrapped { result }) => result.get().to_owned(),
-        Err(_) => output.get().to_owned(),
-    }
+    serde_json::from_str(output).map_or(output, |Wrapped { result }| result.get())
+}
+
+/// The beginning of a value that is too large for a result, with a sentence on the rest, and the metadata that name
+/// its blob.
+fn beginning_of(cut: &TruncatedOutput) -> (String, Value) {
+    let TruncatedOutput { blob_id, size_bytes, preview, .. } = cut;
+    let shown = preview.strip_prefix(WRAPPED).unwrap_or(preview);
+    let text = format!(
+        "{shown}\n[this is the beginning of a value of {size_bytes} bytes; `wardian blobs get {blob_id}` saves it]"
+    );
+    (text, json!({ "wardian_blobs": { "application/json": blob_id } }))
 }
 
 #[cfg(test)]
@@ -259,6 +279,7 @@ mod tests {
             checkpoint: None,
             began_ms: 0,
             result: RawValue::from_string(result.to_owned()).ok(),
+            reason: None,
         }
     }
 
@@ -328,6 +349,26 @@ mod tests {
         let sentence = outputs[1]["data"]["text/plain"].as_str().unwrap();
         assert!(sentence.starts_with("2 items of 90000 bytes were not kept"), "{sentence}");
         assert_eq!(outputs[1]["metadata"]["wardian_left_out"]["items"], 2);
+    }
+
+    #[test]
+    fn a_notebook_has_the_beginning_of_a_large_value_and_names_the_rest() {
+        let blob = BlobId::of_digest(&Digest::of(b"x"));
+        let cut = format!(
+            r#"{{"truncated": true, "blob_id": "{blob}", "size_bytes": 5013, "preview": "{{\"result\":\"xx"}}"#
+        );
+        let shown = |marked: bool| {
+            let result = format!(r#"{{"output": {cut}, "output_truncated": {marked}}}"#);
+            let notebook = notebook(vec![cell(1, Some("x"), &result)], None, &[]);
+            notebook["cells"][0]["outputs"][0].clone()
+        };
+        let output = shown(true);
+        let text = output["data"]["text/plain"].as_str().unwrap();
+        let rest = format!("a value of 5013 bytes; `wardian blobs get {blob}` saves it]");
+        assert!(text.starts_with("\"xx\n[") && text.ends_with(&rest), "{text}");
+        assert_eq!(output["metadata"]["wardian_blobs"]["application/json"], json!(blob));
+        let own = shown(false);
+        assert_eq!(own["data"]["text/plain"], cut, "a program may return such an object");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 
+use wardian_formats::notebook::NotebookMetadata;
 use wardian_formats::protocol::params_error::ParamsError;
 
 /// Maximum number of cells with programs.
@@ -14,6 +15,9 @@ pub(super) const MAX_PROGRAMS: usize = 1_000;
 
 /// Maximum number of all cells.
 const MAX_CELLS: usize = 10_000;
+
+/// Bytes of the name of a language that a message shows.
+const MAX_LANGUAGE: usize = 64;
 
 /// Tags of cells that are not executed.
 const SKIPPED: [&str; 2] = ["skip-execution", "nbval-skip"];
@@ -30,6 +34,8 @@ pub(super) struct NotebookProgram {
 #[serde(expecting = "an object with `nbformat` and `cells`")]
 struct SentNotebook {
     nbformat: u64,
+    #[serde(default)]
+    metadata: NotebookMetadata,
     cells: Programs,
 }
 
@@ -65,11 +71,17 @@ struct Source(String);
 #[derive(Default)]
 struct Tags(bool);
 
+/// The name of a language, as far as a message shows it.
+fn shown(language: &str) -> String {
+    let end = language.floor_char_boundary(MAX_LANGUAGE);
+    format!("{:?}", language.get(..end).unwrap_or_default())
+}
+
 /// The programs that are executed, in order.
 ///
 /// # Errors
 ///
-/// It is not a notebook of format 4, or has too many cells.
+/// It is not a notebook of format 4 and of Python, or has too many cells.
 pub(super) fn programs_of(text: &[u8]) -> Result<Vec<NotebookProgram>, ParamsError> {
     let expected = "a notebook of Jupyter (nbformat 4)";
     let notebook: SentNotebook = serde_json::from_slice(text)
@@ -77,6 +89,9 @@ pub(super) fn programs_of(text: &[u8]) -> Result<Vec<NotebookProgram>, ParamsErr
     if notebook.nbformat != 4 {
         let found = format!("nbformat {}", notebook.nbformat);
         return Err(ParamsError::wrong("notebook", expected, found));
+    }
+    if let Some(other) = notebook.metadata.other_language() {
+        return Err(ParamsError::wrong("notebook", "a notebook of Python", shown(other)));
     }
     Ok(notebook.cells.kept)
 }
@@ -213,6 +228,8 @@ mod tests {
     fn no_tree_of_notebooks_that_are_none_or_too_long() {
         assert!(refusal("[1").contains("nbformat 4"));
         assert!(refusal(r#"{"nbformat": 3, "cells": []}"#).contains("nbformat 3"));
+        let of_r = r#"{"nbformat": 4, "cells": [], "metadata": {"language_info": {"name": "R"}}}"#;
+        assert!(refusal(of_r).contains("a notebook of Python, got \"R\""), "{}", refusal(of_r));
         assert!(
             refusal(r#"{"nbformat": 4, "cells": [{"cell_type": "code", "source": 5}]}"#)
                 .contains("list of lines")

@@ -1,6 +1,7 @@
 //! Notebooks as tests: their cells are executed in one reproducible session, and what comes out is compared
 //! with the outputs that the notebook has.
 
+mod cell_numbers;
 pub(crate) mod notebook_file;
 pub(crate) mod notebook_tests;
 mod outputs;

@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::commands::test::report::outcomes::{MAX_MESSAGE, cut};
 use crate::cli::failed::Failed;
+use wardian_formats::notebook::NotebookMetadata;
 
 /// Largest notebook, in bytes.
 pub(crate) const MAX_NOTEBOOK: u64 = 64 << 20;
@@ -108,18 +109,6 @@ struct RawNotebook<'a> {
     cells: Vec<&'a RawValue>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NotebookMetadata {
-    language_info: NamedLanguage,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NamedLanguage {
-    name: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct RawCell<'a> {
     #[serde(borrow)]
@@ -170,8 +159,7 @@ impl NotebookFile {
                 whole.nbformat
             ));
         }
-        let language = whole.metadata.language_info.name.as_deref();
-        if let Some(other) = language.filter(|name| !["python", "ipython"].contains(name)) {
+        if let Some(other) = whole.metadata.other_language() {
             return Err(format!("its language is {other}"));
         }
         if whole.cells.len() > MAX_CELLS {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::assembly::OwnBlobs;
+use crate::cli::commands::test::notebook::cell_numbers::CellNumbers;
 use crate::cli::commands::test::notebook::notebook_file::{CellRule, CodeCell, MAX_NOTEBOOK};
 use crate::cli::commands::test::notebook::notebook_tests::NotebookTests;
 use crate::cli::commands::test::notebook::outputs::CellOutputs;
@@ -48,6 +49,7 @@ struct Execution<'a> {
     stopped: Option<String>,
     is_lasting: bool,
     fuel: u64,
+    numbers: CellNumbers,
     /// New outputs, with their places in the text.
     updates: Vec<(Range<usize>, Value)>,
 }
@@ -113,9 +115,19 @@ impl<'a> Execution<'a> {
         let id = place.service.begin_local_session(&caller, order).await?;
         let timeout_ms = session.options.timeout_ms;
         let (stopped, updates) = (None, Vec::new());
-        let (is_lasting, fuel) = (true, 0);
-        let mut execution =
-            Self { place, tests, caller, id, timeout_ms, stopped, is_lasting, fuel, updates };
+        let (is_lasting, fuel, numbers) = (true, 0, CellNumbers::default());
+        let mut execution = Self {
+            place,
+            tests,
+            caller,
+            id,
+            timeout_ms,
+            stopped,
+            is_lasting,
+            fuel,
+            numbers,
+            updates,
+        };
         let ended = execution.run(set_up(&blob, tests)?).await?;
         if let Some(error) = &ended.result.error {
             let why = format!("the files of the project have no room: {}", error.message);
@@ -147,7 +159,14 @@ impl<'a> Execution<'a> {
         if let Some(why) = &self.stopped {
             return Ok(report(tests, cell, TestEnd::Error, &format!("not executed: {why}"), ""));
         }
-        let ended = self.run(cell.source.clone()).await?;
+        let mut ended = self.run(cell.source.clone()).await?;
+        if let Some(session) = &ended.result.session {
+            self.numbers.note(session.cell, cell.number);
+        }
+        let error = ended.result.error.as_mut();
+        if let Some(traceback) = error.and_then(|error| error.traceback.as_mut()) {
+            *traceback = self.numbers.renumbered(traceback);
+        }
         let mut report = self.judged(cell, &ended, updates)?;
         report.duration_ms = clock_ms(ended.result.fuel);
         Ok(report)
