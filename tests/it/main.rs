@@ -83,6 +83,7 @@ mod session_files;
 mod session_images;
 mod session_losses;
 mod session_memory;
+mod session_notebooks;
 mod session_results;
 mod sessions;
 mod shared_database;

@@ -179,6 +179,28 @@ fn an_interrupt_ends_a_loop_in_native_code() {
 }
 
 #[test]
+fn a_time_limit_within_a_callback_of_native_code_is_a_time_limit() {
+    let client = TestServer::shared().client();
+    let id = session_with_modules(&client);
+    let define = "def forever(value):\n    while True: pass\nx = 0";
+    output(&client.run_with(define, json!({"session": id})));
+    for call in [
+        "orjson.dumps(object(), default=forever)",
+        "pydantic_core.to_json(object(), fallback=forever)",
+        "msgpack.packb(object(), default=forever)",
+        "pydantic.TypeAdapter(typing.Annotated[int, pydantic.BeforeValidator(forever)]).validate_python(1)",
+    ] {
+        let code = format!("import pydantic_core, typing\nx += 1\n{call}");
+        let ended = client.run_with(&code, json!({"session": id, "timeout_ms": 400}));
+        assert_eq!(failed(&ended).0, "Timeout", "{call}: {ended:#}");
+        assert_eq!(ended["session"]["state"], "kept", "{call}: {ended:#}");
+        assert!(ended["error"]["traceback"].is_string(), "{call}: {ended:#}");
+    }
+    assert_eq!(output(&client.run_with("x", json!({"session": id})))["result"], 4);
+    client.delete(&format!("/v1/sessions/{id}"));
+}
+
+#[test]
 fn a_session_with_native_modules_continues_from_its_checkpoint() {
     let client = TestServer::shared().client();
     let id = session_with_modules(&client);

@@ -77,6 +77,8 @@ export interface Cell {
   result: RunResult | null;
   /** Why the cell is rolled back, if its result does not say so: the server stopped, for example. */
   reason?: string;
+  /** True if it was kept, and the session has gone back to a checkpoint before it. */
+  left?: boolean;
 }
 
 /** A page of the sessions, and what all sessions of the tenant take. */

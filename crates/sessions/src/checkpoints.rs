@@ -9,7 +9,7 @@ use crate::keys::{PackKey, TenantKey, random};
 use crate::sessions::{Inner, Sessions, in_task};
 use wardian_stores::blobs::local::disk::Disk;
 use wardian_stores::sessions::{
-    Forgotten, ForkParts, ForkRoom, Forked, NewFork, StoredCheckpoint, StoredPack,
+    Forgotten, ForkParts, ForkRoom, Forked, Named, NewFork, StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -136,8 +136,8 @@ impl<D: Disk> Sessions<D> {
     ///
     /// # Errors
     ///
-    /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::NoCheckpoint`], or the
-    /// store fails.
+    /// [`SessionsError::NotFound`], [`SessionsError::Expired`], [`SessionsError::NoCheckpoint`],
+    /// [`SessionsError::NameTaken`] if another checkpoint of the session has it, or the store fails.
     pub async fn name_checkpoint(
         &self,
         tenant: &TenantId,
@@ -146,10 +146,28 @@ impl<D: Disk> Sessions<D> {
         name: Option<&str>,
     ) -> Result<(), SessionsError> {
         self.find(tenant, session).await?;
-        if self.0.store.name_checkpoint(session, checkpoint, name).await? {
-            return Ok(());
+        match self.0.store.name_checkpoint(session, checkpoint, name).await? {
+            Named::Done => Ok(()),
+            Named::NotFound => {
+                Err(SessionsError::NoCheckpoint { checkpoint: Some(checkpoint.clone()) })
+            }
+            Named::Taken(checkpoint) => Err(SessionsError::NameTaken { checkpoint }),
         }
-        Err(SessionsError::NoCheckpoint { checkpoint: Some(checkpoint.clone()) })
+    }
+
+    /// The checkpoint of a session with this name.
+    ///
+    /// # Errors
+    ///
+    /// As [`find`](Self::find).
+    pub async fn named_checkpoint(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<Option<CheckpointId>, SessionsError> {
+        self.find(tenant, session).await?;
+        Ok(self.0.store.named_checkpoint(session, name).await?)
     }
 
     /// Removes a checkpoint, and the packs that nothing else needs.

@@ -127,8 +127,19 @@ pub enum SessionsError {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
+    /// Another checkpoint of the session has the name.
+    #[error(
+        "checkpoint `{checkpoint}` has this name already; give another one, or remove that checkpoint"
+    )]
+    NameTaken {
+        /// The checkpoint that has it.
+        checkpoint: CheckpointId,
+    },
     /// A pack or key that a checkpoint needs is not as it was stored.
-    #[error("checkpoint `{checkpoint}` is damaged; restore an earlier one")]
+    #[error(
+        "checkpoint `{checkpoint}` is damaged; restore an earlier one if there is one, or begin a new session (a cell that \
+         waits in it can be given up with `abandon`)"
+    )]
     Damaged {
         /// The checkpoint.
         checkpoint: CheckpointId,
@@ -144,7 +155,10 @@ pub enum SessionsError {
         advice: &'static str,
     },
     /// The tenant's quota is used up.
-    #[error("this tenant may keep {limit} of sessions, and its quota is used up; close some")]
+    #[error(
+        "this tenant may keep {limit} of sessions, and its quota is used up; close some, or remove checkpoints that are \
+         not needed"
+    )]
     Full {
         /// The quota.
         limit: ByteCount,
@@ -198,6 +212,7 @@ impl SessionsError {
             Self::Conflict { .. }
             | Self::MayHaveGoneBack { .. }
             | Self::IsCurrent { .. }
+            | Self::NameTaken { .. }
             | Self::NotWaiting { .. }
             | Self::AnsweredElsewhere { .. }
             | Self::WaitLost { .. }

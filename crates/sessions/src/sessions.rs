@@ -199,6 +199,12 @@ impl<D: Disk> Sessions<D> {
         Ok(found)
     }
 
+    /// True if the time of a session is over, unless it was used since it was read.
+    #[must_use]
+    pub fn is_due(&self, session: &StoredSession) -> bool {
+        session.expires_ms <= self.0.now_ms()
+    }
+
     /// Notes that a session is used: the time after which it ends by itself is counted from now on.
     ///
     /// # Errors
@@ -272,6 +278,25 @@ impl<D: Disk> Sessions<D> {
     ) -> Result<Vec<StoredCell>, SessionsError> {
         self.find(tenant, session).await?;
         Ok(self.0.store.cells(session, after, limit).await?)
+    }
+
+    /// The numbers of those cells of a session that led to the state after the cell `last`, or to its present one, as
+    /// far as they are higher than `after`. A fork has only those that ran in itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`find`](Self::find).
+    pub async fn cells_of_state(
+        &self,
+        tenant: &TenantId,
+        session: &SessionId,
+        last: Option<u32>,
+        after: u32,
+    ) -> Result<BTreeSet<u32>, SessionsError> {
+        let head = self.find(tenant, session).await?.head;
+        let last = last.or(head.map(|head| head.cell()));
+        let Some(last) = last else { return Ok(BTreeSet::new()) };
+        Ok(self.0.store.cells_up_to(session, last, after).await?)
     }
 
     /// Closes a session, also while a cell is running in it, which can be committed no more. Its keys go

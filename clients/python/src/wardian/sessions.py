@@ -124,6 +124,8 @@ class Cell:
     """The result, if the cell has ended and the server keeps results."""
     reason: str | None = None
     """Why the cell is rolled back, if its result does not say so: the server stopped, for example."""
+    left: bool = False
+    """Whether it was kept, and the session has gone back to a checkpoint before it."""
     raw: JsonObject = raw_field()
 
     @classmethod
@@ -137,6 +139,7 @@ class Cell:
             began_ms=_wire.integer(raw, "began_ms"),
             result=None if result is None else RunResult.read(result),
             reason=_wire.text_or_none(raw, "reason"),
+            left=raw.get("left") is True,
             raw=raw,
         )
 

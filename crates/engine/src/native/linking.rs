@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use wasmparser::{ExternalKind, Import, MemoryType, Operator, TableType, TagType, TypeRef};
+use wasmparser::{
+    ExternalKind, GlobalType, Import, MemoryType, Operator, TableType, TagType, TypeRef, ValType,
+};
 
 use crate::native::code::numbers::{SideGlobal, SideNumbers};
 use crate::native::engine_module::index_of;
@@ -30,7 +32,7 @@ pub(super) fn numbers(
                 let function = function(merging, side, import, of)?;
                 numbers.functions.push(function);
             }
-            TypeRef::Global(_) => numbers.globals.push(global(import, place)?),
+            TypeRef::Global(of) => numbers.globals.push(global(import, of, place)?),
             TypeRef::Tag(of) if numbers.tag.is_none() => {
                 numbers.tag = Some(tag(merging, side, import, of)?);
             }
@@ -119,7 +121,11 @@ fn ensure_table(import: &Import<'_>, of: TableType) -> Result<(), SideFault> {
     }
 }
 
-fn global(import: &Import<'_>, place: SidePlace) -> Result<SideGlobal, SideFault> {
+/// The value of an imported global. All of them are addresses, or numbers of slots.
+fn global(import: &Import<'_>, of: GlobalType, place: SidePlace) -> Result<SideGlobal, SideFault> {
+    if of.content_type != ValType::I32 {
+        return Err(SideFault::import(import.name, "a global that is no address"));
+    }
     match (import.module, import.name) {
         ("env", "__stack_pointer") => Ok(SideGlobal::StackPointer),
         ("env", "__memory_base") => Ok(SideGlobal::Value(place.memory.cast_signed())),

@@ -501,6 +501,10 @@ fn imports_that_the_engine_lacks_are_refused() {
             "`missing`, which the engine lacks",
         ),
         (side(r#"(import "env" "other" (global i32))"#, init), "`other`, an unknown global"),
+        (
+            side(r#"(import "GOT.mem" "PyLong_Type" (global (mut i64)))"#, init),
+            "`PyLong_Type`, a global that is no address",
+        ),
         (side(r#"(import "env" "other" (tag))"#, init), "`other`, an unknown tag"),
         (
             side(r#"(import "env" "__cpp_exception" (tag (param i64)))"#, init),

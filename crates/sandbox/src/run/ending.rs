@@ -45,16 +45,15 @@ impl Raised {
 const INTERRUPT: &str = "KeyboardInterrupt";
 
 /// The failure of a cell that has ended with this one, if the host had `interrupted` it for a reason. A
-/// program may raise the same exception by itself.
+/// program may raise the same exception by itself. Code that calls the program back, such as a validator's,
+/// may make another exception of it: a cell at its time limit has the traceback of that one.
 pub(crate) fn after_interruption(
     failure: RunFailure,
     interrupted: Option<Stopped>,
     limit: Duration,
 ) -> RunFailure {
     match (failure, interrupted) {
-        (RunFailure::Exception { class, traceback, .. }, Some(Stopped::Deadline))
-            if class == INTERRUPT =>
-        {
+        (RunFailure::Exception { traceback, .. }, Some(Stopped::Deadline)) => {
             RunFailure::Timeout { limit, traceback }
         }
         (RunFailure::Exception { class, message, traceback }, Some(Stopped::Interrupted))
@@ -86,7 +85,12 @@ pub(crate) fn failure_of(
     if let Some(stopped) = error.downcast_ref::<Stopped>() {
         return match stopped {
             Stopped::Deadline => RunFailure::Timeout { limit: limits.wall_time, traceback: None },
-            Stopped::Cancelled | Stopped::Interrupted => RunFailure::Cancelled,
+            Stopped::Interrupted => RunFailure::Exception {
+                class: INTERRUPT.to_owned(),
+                message: "the cell did not end within a second after it was interrupted".to_owned(),
+                traceback: None,
+            },
+            Stopped::Cancelled => RunFailure::Cancelled,
         };
     }
     let trap = error.downcast_ref::<Trap>();
@@ -209,7 +213,7 @@ mod tests {
             (Error::new(Exited { code: SIGNALLED + 15 }), "SystemExit"),
             (Error::new(Stopped::Deadline), "Timeout"),
             (Error::new(Stopped::Cancelled), "Cancelled"),
-            (Error::new(Stopped::Interrupted), "Cancelled"),
+            (Error::new(Stopped::Interrupted), "KeyboardInterrupt"),
             (Error::new(Trap::OutOfFuel), "FuelExhausted"),
             (Error::new(Trap::StackOverflow), "StackOverflow"),
             (Error::new(Trap::MemoryOutOfBounds), "SandboxCrash"),
@@ -236,10 +240,11 @@ mod tests {
         let asked = after_interruption(own.clone(), Some(Stopped::Interrupted), limit);
         assert_eq!(asked, raised(INTERRUPT, "the cell was interrupted"));
         assert_eq!(after_interruption(own.clone(), None, limit), own, "it has raised it itself");
-        for reason in [Stopped::Deadline, Stopped::Interrupted] {
-            let other = raised("ValueError", "");
-            assert_eq!(after_interruption(other.clone(), Some(reason), limit), other);
-        }
+        let other = raised("ValueError", "");
+        let asked = after_interruption(other.clone(), Some(Stopped::Interrupted), limit);
+        assert_eq!(asked, other);
+        let late = after_interruption(other, Some(Stopped::Deadline), limit);
+        assert_eq!(late, RunFailure::Timeout { limit, traceback: Some("t".to_owned()) });
     }
 
     /// Loads and stores at any address, with and without an offset.

@@ -631,7 +631,16 @@ mod tests {
     fn stored() -> StoredCell {
         let (source, result, fuel, checkpoint) = (None, None, None, None);
         let state = CellState::Running;
-        StoredCell { number: 3, source, state, result, fuel, checkpoint, began_ms: 1 }
+        StoredCell {
+            number: 3,
+            source,
+            state,
+            result,
+            fuel,
+            checkpoint,
+            began_ms: 1,
+            began_after: 2,
+        }
     }
 
     #[tokio::test]

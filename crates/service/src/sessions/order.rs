@@ -233,8 +233,10 @@ impl Service {
             }
         }
         if let Some(ended) = result.session.as_mut() {
+            // A session may be over at its greatest age, whatever its last cell did.
+            let may_have_ended = ended.state == CellFate::RolledBack || store.is_due(session);
             let has_ended = is_over
-                || ended.state == CellFate::RolledBack
+                || may_have_ended
                     && store
                         .find(&caller.tenant, &session.id)
                         .await

@@ -27,7 +27,7 @@ use wardian_images::PinnedImages;
 use wardian_sessions::{MAX_FORKS, SessionTotals, Sessions, SessionsError, StoredSession};
 use wardian_stores::tenants::Right;
 use wardian_vocabulary::error::ErrorKind;
-use wardian_vocabulary::ids::SessionId;
+use wardian_vocabulary::ids::{CheckpointId, SessionId};
 use wardian_vocabulary::units::ByteCount;
 
 /// Sessions of one page at most.
@@ -212,7 +212,10 @@ impl SessionRoom {
         order: &ForkOrder,
     ) -> Result<Forks, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let checkpoint = order.checkpoint.as_deref().map(checkpoint_id).transpose()?;
+        let checkpoint = match order.checkpoint.as_deref() {
+            Some(text) => Some(checkpoint_of(store, caller, &id, text).await?),
+            None => None,
+        };
         let count = order.count.unwrap_or(1);
         let most = usize::try_from(count).ok().filter(|count| (1..=MAX_FORKS).contains(count));
         let Some(count) = most else {
@@ -252,8 +255,7 @@ impl SessionRoom {
         checkpoint: &str,
     ) -> Result<SessionView, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let checkpoint = checkpoint_id(checkpoint)?;
-        store.find(&caller.tenant, &id).await?;
+        let checkpoint = checkpoint_of(store, caller, &id, checkpoint).await?;
         self.ensure_not_held(&id).await?;
         store.restore(&caller.tenant, &id, &checkpoint).await?;
         self.observer().note(SessionEvent::Restored, caller, &format!("{id} to {checkpoint}"));
@@ -280,8 +282,12 @@ impl SessionRoom {
                 format!("a text of 1 to {MAX_NAME} characters without control characters");
             return Err(ParamsError::wrong("name", expected, "another text").into());
         }
+        if checkpoint_id(name).is_ok() {
+            let expected = "a text that is not the id of a checkpoint";
+            return Err(ParamsError::wrong("name", expected, format!("`{name}`")).into());
+        }
         let checkpoint = match checkpoint {
-            Some(text) => checkpoint_id(text)?,
+            Some(text) => checkpoint_of(store, caller, &id, text).await?,
             None => {
                 let head = store.find(&caller.tenant, &id).await?.head;
                 head.ok_or(SessionsError::NoCheckpoint { checkpoint: None })?
@@ -307,7 +313,8 @@ impl SessionRoom {
         checkpoint: &str,
     ) -> Result<(), ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        Ok(store.forget_checkpoint(&caller.tenant, &id, &checkpoint_id(checkpoint)?).await?)
+        let checkpoint = checkpoint_of(store, caller, &id, checkpoint).await?;
+        Ok(store.forget_checkpoint(&caller.tenant, &id, &checkpoint).await?)
     }
 
     /// Interrupts the cell that is running in a session, if one is.
@@ -424,4 +431,18 @@ impl Drop for RunningCell<'_> {
     fn drop(&mut self) {
         self.room.running.lock().remove(&self.session);
     }
+}
+
+/// The checkpoint of a session that a caller means: by its id or by its name.
+async fn checkpoint_of(
+    store: &Sessions,
+    caller: &Caller,
+    session: &SessionId,
+    text: &str,
+) -> Result<CheckpointId, ServiceError> {
+    if let Ok(id) = checkpoint_id(text) {
+        return Ok(id);
+    }
+    let named = store.named_checkpoint(&caller.tenant, session, text).await?;
+    named.ok_or_else(|| ServiceError::NoSuchCheckpoint { id: text.to_owned() })
 }

@@ -1,6 +1,7 @@
 //! What callers see of sessions, and how they name them. Times are milliseconds since the Unix epoch.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
@@ -212,6 +213,9 @@ pub struct CellView {
     /// Why it is rolled back, if its result does not say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<Cow<'static, str>>,
+    /// True if it was kept, and the session has gone back to a checkpoint before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left: bool,
 }
 
 /// Why a cell is rolled back that nothing has ended.
@@ -234,7 +238,7 @@ impl CellView {
         let state = match cell.state {
             CellState::Running => "running",
             CellState::Waiting => "waiting",
-            CellState::Kept => "kept",
+            CellState::Kept => KEPT,
             CellState::RolledBack => "rolled_back",
         };
         let reason = reason_beside(&cell);
@@ -246,9 +250,21 @@ impl CellView {
             began_ms: cell.began_ms,
             result: cell.result.and_then(|text| RawValue::from_string(text).ok()),
             reason,
+            left: false,
         }
     }
 }
+
+impl CellView {
+    /// The same cell of a session whose present state these cells led to.
+    pub(crate) fn in_state_of(self, path: &BTreeSet<u32>) -> Self {
+        let left = self.state == KEPT && !path.contains(&self.number);
+        Self { left, ..self }
+    }
+}
+
+/// The name of the state of cells that were kept.
+const KEPT: &str = "kept";
 
 /// Why a cell is rolled back, unless its result says it.
 fn reason_beside(cell: &StoredCell) -> Option<Cow<'static, str>> {
@@ -369,6 +385,7 @@ mod tests {
             fuel: None,
             checkpoint: Some(checkpoint.clone()),
             began_ms: 0,
+            began_after: 2,
         };
         let view = |state, result: &str| -> Value {
             let view = CellView::of(&session, cell(state, result));

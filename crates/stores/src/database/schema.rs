@@ -51,6 +51,7 @@ pub(in crate::database) const SESSIONS: Schema = Schema {
     scripts: &[
         include_str!("sqlite/sessions/schema.sql"),
         include_str!("sqlite/sessions/schema_2.sql"),
+        include_str!("sqlite/sessions/schema_3.sql"),
     ],
     content: "sessions",
     durability: Durability::SurvivesPowerLoss,

@@ -259,6 +259,9 @@ pub struct StoredCell {
     pub checkpoint: Option<CheckpointId>,
     /// The time at which it began.
     pub began_ms: u64,
+    /// The number of the cell in whose state it began; 0 for a new guest. In a fork that may be a cell of the
+    /// session that it was made of.
+    pub began_after: u32,
 }
 
 /// Bytes that a cell with these texts counts in the quota of its tenant.

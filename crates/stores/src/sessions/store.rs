@@ -179,6 +179,15 @@ pub trait SessionCells: Send + Sync {
         after: u32,
         limit: u64,
     ) -> Result<Vec<StoredCell>, DatabaseError>;
+
+    /// The numbers of the cells that led to the state after the cell `last`, that one among them, as far as they are
+    /// higher than `after`.
+    async fn cells_up_to(
+        &self,
+        session: &SessionId,
+        last: u32,
+        after: u32,
+    ) -> Result<BTreeSet<u32>, DatabaseError>;
 }
 
 /// The checkpoints of sessions, and their packs.
@@ -207,13 +216,20 @@ pub trait SessionCheckpoints: Send + Sync {
         checkpoint: &CheckpointId,
     ) -> Result<Vec<StoredPack>, DatabaseError>;
 
-    /// Gives a checkpoint a name, or takes it away. Returns false if there is no such checkpoint.
+    /// Gives a checkpoint a name that no other one of its session has, or takes its name away.
     async fn name_checkpoint(
         &self,
         session: &SessionId,
         checkpoint: &CheckpointId,
         name: Option<&str>,
-    ) -> Result<bool, DatabaseError>;
+    ) -> Result<Named, DatabaseError>;
+
+    /// The checkpoint with this name, the newest one if there are several.
+    async fn named_checkpoint(
+        &self,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<Option<CheckpointId>, DatabaseError>;
 
     /// Removes a checkpoint that its session is not at.
     async fn forget_checkpoint(
@@ -257,6 +273,17 @@ pub enum Forked {
     NoSession,
     /// The session has no such checkpoint.
     NoCheckpoint,
+}
+
+/// What became of the name of a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Named {
+    /// The checkpoint has it, or has none any more.
+    Done,
+    /// The session has no such checkpoint.
+    NotFound,
+    /// This one has it.
+    Taken(CheckpointId),
 }
 
 /// How a session ends.

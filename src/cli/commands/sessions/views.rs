@@ -99,6 +99,9 @@ pub(super) struct ListedCell {
     result: Option<CellResultView>,
     /// Why it is rolled back, if its result does not say so.
     reason: Option<String>,
+    /// True if it was kept, and the session has gone back to a checkpoint before it.
+    #[serde(default)]
+    left: bool,
 }
 
 /// The end of a cell.
@@ -202,7 +205,7 @@ impl ListedCell {
         vec![
             self.number.to_string(),
             ago(self.began_ms, now),
-            self.state.clone(),
+            if self.left { "left".to_owned() } else { self.state.clone() },
             result,
             if source.is_empty() { "-".to_owned() } else { short(source) },
         ]
@@ -303,6 +306,9 @@ mod tests {
                 "reason": "the server stopped"}"#,
         );
         assert_eq!(lost[2..4], ["rolled_back", "the server stopped"]);
+        let left = row(r#"{"number": 4, "source": "x", "state": "kept", "began_ms": 0,
+                "result": {"status": "completed"}, "left": true}"#);
+        assert_eq!(left[2..4], ["left", "completed"]);
         assert_eq!(
             (&running[0], &running[2..]),
             (&"3".to_owned(), &["running", "-", "-"].map(str::to_owned)[..])

@@ -100,7 +100,16 @@ mod tests {
     fn cell(state: CellState, result: Option<&str>) -> [StoredCell; 1] {
         let result = result.map(str::to_owned);
         let (source, fuel, checkpoint) = (None, None, None);
-        [StoredCell { number: 3, source, state, result, fuel, checkpoint, began_ms: 1 }]
+        [StoredCell {
+            number: 3,
+            source,
+            state,
+            result,
+            fuel,
+            checkpoint,
+            began_ms: 1,
+            began_after: 2,
+        }]
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::sessions::notebook::pictures::BlobFate;
 use crate::sessions::views::CellView;
 use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
 use wardian_formats::protocol::methods::execution::TruncatedOutput;
+use wardian_sessions::ForkedFrom;
 use wardian_vocabulary::ids::{BlobId, CheckpointId};
 
 /// The beginning of an output that has a value which is no object.
@@ -40,10 +41,23 @@ struct ShownError {
 
 #[derive(Serialize)]
 struct Notebook<'a> {
-    cells: Vec<NotebookCell<'a>>,
+    cells: Vec<NotebookPart<'a>>,
     metadata: Value,
     nbformat: u32,
     nbformat_minor: u32,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum NotebookPart<'a> {
+    /// A sentence for people.
+    Note {
+        cell_type: &'static str,
+        id: &'static str,
+        metadata: Value,
+        source: String,
+    },
+    Cell(NotebookCell<'a>),
 }
 
 #[derive(Serialize)]
@@ -80,6 +94,7 @@ struct ShownCell {
     number: u32,
     source: String,
     state: String,
+    left: bool,
     checkpoint: Option<CheckpointId>,
     result: ShownResult,
 }
@@ -88,11 +103,11 @@ impl NotebookCells {
     /// Reads the results of cells. Cells whose program is not kept are left out.
     pub(super) fn of(cells: Vec<CellView>) -> Self {
         let (mut shown, mut without_source) = (Vec::with_capacity(cells.len()), Vec::new());
-        for CellView { number, source, state, checkpoint, result, .. } in cells {
+        for CellView { number, source, state, left, checkpoint, result, .. } in cells {
             match source {
                 Some(source) => {
                     let result = shown_result(result.as_deref());
-                    shown.push(ShownCell { number, source, state, checkpoint, result });
+                    shown.push(ShownCell { number, source, state, left, checkpoint, result });
                 }
                 None => without_source.push(number),
             }
@@ -110,36 +125,68 @@ impl NotebookCells {
         })
     }
 
-    /// Writes the notebook. Cells from `left_out` on are not in it, which its metadata says. `fates` has what
-    /// becomes of each blob, and `mark` is for the places of pictures.
+    /// Writes the notebook. Cells from `left_out` on and those up to what is `missing` are not in it, which its
+    /// metadata say. `fates` has what becomes of each blob, and `mark` is for the places of pictures.
     ///
     /// # Errors
     ///
     /// It cannot be written as JSON.
     pub(super) fn write(
         self,
-        left_out: Option<u32>,
+        (left_out, missing): (Option<u32>, Option<&ForkedFrom>),
         fates: &[BlobFate],
         mark: &str,
     ) -> serde_json::Result<String> {
         let mut fates = fates.iter();
-        let cells = self.cells.iter().map(|cell| NotebookCell {
-            cell_type: "code",
-            id: format!("cell-{}", cell.number),
-            execution_count: cell.number,
-            metadata: json!({ "wardian": { "state": cell.state, "checkpoint": cell.checkpoint } }),
-            source: &cell.source,
-            outputs: outputs_of(cell, &mut fates, mark),
+        let cells = self.cells.iter().map(|cell| {
+            NotebookPart::Cell(NotebookCell {
+                cell_type: "code",
+                id: format!("cell-{}", cell.number),
+                execution_count: cell.number,
+                metadata: metadata_of(cell),
+                source: &cell.source,
+                outputs: outputs_of(cell, &mut fates, mark),
+            })
         });
+        let cells = missing.map(note_on).into_iter().chain(cells);
         let metadata = json!({
             "kernelspec": { "display_name": "Python (Wardian)", "language": "python", "name": "wardian" },
             "language_info": { "name": "python", "file_extension": ".py" },
-            "wardian": { "cells_without_source": self.without_source, "left_out_from_cell": left_out },
+            "wardian": {
+                "cells_without_source": self.without_source,
+                "left_out_from_cell": left_out,
+                "missing_up_to_cell": missing.map(|from| from.checkpoint.cell()),
+            },
         });
         let notebook =
             Notebook { cells: cells.collect(), metadata, nbformat: 4, nbformat_minor: 5 };
         serde_json::to_string_pretty(&notebook)
     }
+}
+
+/// A note in the place of the cells up to a fork.
+fn note_on<'a>(from: &ForkedFrom) -> NotebookPart<'a> {
+    let ForkedFrom { session, checkpoint } = from;
+    NotebookPart::Note {
+        cell_type: "markdown",
+        id: "missing",
+        metadata: json!({}),
+        source: format!(
+            "The cells up to {} are missing: they ran in the session `{session}`, which is closed.",
+            checkpoint.cell()
+        ),
+    }
+}
+
+/// What a notebook says of a cell beside its program and its outputs. Cells that are not in the state of the session
+/// are skipped by whoever executes the notebook.
+fn metadata_of(cell: &ShownCell) -> Value {
+    let ShownCell { state, checkpoint, left, .. } = cell;
+    let wardian = json!({ "state": state, "checkpoint": checkpoint, "left": left });
+    if *left || state == "rolled_back" {
+        return json!({ "tags": ["skip-execution"], "wardian": wardian });
+    }
+    json!({ "wardian": wardian })
 }
 
 /// The members of a result that a notebook shows. One that cannot be read is of another version, and is not
@@ -269,7 +316,7 @@ fn beginning_of(cut: &TruncatedOutput) -> (String, Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wardian_vocabulary::ids::Digest;
+    use wardian_vocabulary::ids::{Digest, SessionId};
 
     fn cell(number: u32, source: Option<&str>, result: &str) -> CellView {
         CellView {
@@ -280,11 +327,12 @@ mod tests {
             began_ms: 0,
             result: RawValue::from_string(result.to_owned()).ok(),
             reason: None,
+            left: false,
         }
     }
 
     fn notebook(cells: Vec<CellView>, left_out: Option<u32>, fates: &[BlobFate]) -> Value {
-        let text = NotebookCells::of(cells).write(left_out, fates, "mark").unwrap();
+        let text = NotebookCells::of(cells).write((left_out, None), fates, "mark").unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
@@ -336,6 +384,27 @@ mod tests {
         assert_eq!(*data[2], json!({ "text/plain": "Plot" }));
         assert_eq!(*data[3], json!({ "text/plain": sentence }));
         assert_eq!(outputs.len(), 4);
+    }
+
+    #[test]
+    fn cells_that_are_not_in_the_state_are_skipped_and_missing_ones_are_named() {
+        let left = CellView { left: true, ..cell(5, Some("x = 2"), "{}") };
+        let rolled_back =
+            CellView { state: "rolled_back".to_owned(), ..cell(6, Some("x = 3"), "{}") };
+        let cells = vec![left, rolled_back, cell(7, Some("x"), "{}")];
+        let session = SessionId::of_random(&[1; 16]);
+        let checkpoint = CheckpointId::new(4, &Digest::of(b"x"));
+        let from = ForkedFrom { session: session.clone(), checkpoint };
+        let text = NotebookCells::of(cells).write((None, Some(&from)), &[], "mark").unwrap();
+        let notebook: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(notebook["metadata"]["wardian"]["missing_up_to_cell"], 4);
+        let cells = notebook["cells"].as_array().unwrap();
+        assert_eq!(cells[0]["cell_type"], "markdown");
+        assert!(cells[0]["source"].as_str().unwrap().contains(session.as_str()), "{text}");
+        let tags: Vec<&Value> = cells.iter().map(|cell| &cell["metadata"]["tags"]).collect();
+        let skipped = json!(["skip-execution"]);
+        assert_eq!(tags, [&Value::Null, &skipped, &skipped, &Value::Null]);
+        assert_eq!(cells[1]["metadata"]["wardian"]["left"], true);
     }
 
     #[test]

@@ -20,10 +20,21 @@ use crate::sessions::notebook::pictures::ChosenPictures;
 use crate::sessions::views::CellView;
 use crate::transfers::BlobTransfers;
 use crate::transfers::download::DOWNLOAD_MEMORY;
+use wardian_sessions::ForkedFrom;
 use wardian_vocabulary::crypto::fill_random;
 
-/// The notebook of these cells. Cells whose program is not kept are left out, and those from `left_out` on
-/// have no room, with a note in the notebook's metadata.
+/// What a notebook is made of.
+#[derive(Debug, Default)]
+pub(crate) struct NotebookParts {
+    pub(crate) cells: Vec<CellView>,
+    /// Cells from this one on have no room.
+    pub(crate) left_out: Option<u32>,
+    /// The checkpoint whose cells are missing at the beginning: its session is closed.
+    pub(crate) missing: Option<ForkedFrom>,
+}
+
+/// The notebook of these cells. Cells whose program is not kept are left out, with a note in the notebook's
+/// metadata.
 ///
 /// # Errors
 ///
@@ -31,8 +42,7 @@ use wardian_vocabulary::crypto::fill_random;
 pub(crate) async fn notebook_of(
     caller: &Caller,
     blobs: &BlobTransfers,
-    cells: Vec<CellView>,
-    left_out: Option<u32>,
+    NotebookParts { cells, left_out, missing }: NotebookParts,
 ) -> Result<NotebookDownload, ServiceError> {
     let memory = caller.memory.clone();
     let reading = memory.on_thread(move || NotebookCells::of(cells));
@@ -41,7 +51,8 @@ pub(crate) async fn notebook_of(
         ChosenPictures::of(caller, blobs, cells.blobs()).await?;
     let mark = random_mark()?;
     let marked = mark.clone();
-    let writing = memory.on_thread(move || cells.write(left_out, &fates, &marked));
+    let writing =
+        memory.on_thread(move || cells.write((left_out, missing.as_ref()), &fates, &marked));
     let written = writing.await.map_err(ServiceError::Interrupted)?;
     let mut text = written.map_err(ServiceError::Unserialisable)?;
     text.shrink_to_fit();

@@ -4,10 +4,12 @@ use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::kept_cells::read_cells::{read_cells, text_length};
 use crate::sessions::notebook::download::NotebookDownload;
-use crate::sessions::notebook::notebook_of;
+use crate::sessions::notebook::{NotebookParts, notebook_of};
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{CellPage, CellView, session_id};
 use crate::transfers::BlobTransfers;
+use wardian_sessions::{ForkedFrom, Sessions, SessionsError};
+use wardian_vocabulary::ids::SessionId;
 use wardian_vocabulary::units::ByteCount;
 
 /// Cells of one page at most. Each has a program and a result.
@@ -15,6 +17,9 @@ const MAX_CELLS: u64 = 100;
 
 /// Cells that a notebook has at most.
 const MAX_NOTEBOOK: u64 = 1_000;
+
+/// Sessions before a fork whose cells are in its notebook: each was forked from the one before.
+const MAX_ORIGINS: usize = 16;
 
 /// Bytes of programs and results after which a page is full.
 const MAX_PAGE_BYTES: u64 = 4 << 20;
@@ -40,11 +45,14 @@ impl SessionRoom {
         let most = (limit.clamp(1, MAX_CELLS), MAX_PAGE_BYTES);
         let mut cells = read_cells(store, caller, &id, after, most).await?;
         self.held().show(&id, &mut cells);
-        Ok(CellPage { cells: cells.into_iter().map(|cell| CellView::of(&id, cell)).collect() })
+        // A cell that is kept meanwhile is not among these.
+        let path = store.cells_of_state(&caller.tenant, &id, None, after).await?;
+        let view = |cell| CellView::of(&id, cell).in_state_of(&path);
+        Ok(CellPage { cells: cells.into_iter().map(view).collect() })
     }
 
-    /// The cells of a session as a notebook, in the format of Jupyter. Pictures that they displayed are read
-    /// from `blobs` while it is sent.
+    /// The cells of a session as a notebook, in the format of Jupyter, those before a fork among them. Pictures that
+    /// they displayed are read from `blobs` while it is sent.
     ///
     /// # Errors
     ///
@@ -56,16 +64,70 @@ impl SessionRoom {
         blobs: &BlobTransfers,
     ) -> Result<NotebookDownload, ServiceError> {
         let (store, id) = (self.of(caller)?, session_id(id)?);
-        let most = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
-        let mut cells = read_cells(store, caller, &id, 0, most).await?;
-        self.held().show(&id, &mut cells);
-        let last = cells.last().map_or(0, |last| last.number);
-        let further = store.cells(&caller.tenant, &id, last, 1).await?;
-        let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
-        // Results are read, and written once more.
-        caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
-        let cells: Vec<CellView> = cells.into_iter().map(CellView::without_session).collect();
-        let left_out = further.first().map(|next| next.number);
-        notebook_of(caller, blobs, cells, left_out).await
+        let (sessions, missing) = sessions_of_notebook(store, caller, &id).await?;
+        let mut parts = NotebookParts { missing, ..NotebookParts::default() };
+        let (mut left, mut bytes) = (MAX_NOTEBOOK, MAX_NOTEBOOK_BYTES);
+        for NotebookSession { session, last } in sessions {
+            let most = last.map_or(left, |last| left.min(last.into()));
+            let mut cells = read_cells(store, caller, &session, 0, (most, bytes)).await?;
+            cells.retain(|cell| last.is_none_or(|last| cell.number <= last));
+            if session == id {
+                self.held().show(&id, &mut cells);
+            }
+            let lengths = cells.iter().map(text_length).fold(0, u64::saturating_add);
+            // Results are read, and written once more.
+            caller.memory.reserve(ByteCount::bytes(lengths.saturating_mul(3)))?;
+            left = left.saturating_sub(u64::try_from(cells.len()).unwrap_or(u64::MAX));
+            bytes = bytes.saturating_sub(lengths);
+            let end = cells.last().map_or(0, |cell| cell.number);
+            let further = store.cells(&caller.tenant, &session, end, 1).await?;
+            let path = store.cells_of_state(&caller.tenant, &session, last, 0).await?;
+            let view = |cell| CellView::without_session(cell).in_state_of(&path);
+            parts.cells.extend(cells.into_iter().map(view));
+            let further = further.first().map(|next| next.number);
+            parts.left_out = further.filter(|next| last.is_none_or(|last| *next <= last));
+            if parts.left_out.is_some() {
+                break;
+            }
+        }
+        notebook_of(caller, blobs, parts).await
     }
+}
+
+/// A session whose cells are in a notebook.
+struct NotebookSession {
+    session: SessionId,
+    /// The last one of them, in a session that another one was forked from.
+    last: Option<u32>,
+}
+
+/// The sessions whose cells led to the states of this one, the oldest first, and what is missing before them.
+async fn sessions_of_notebook(
+    store: &Sessions,
+    caller: &Caller,
+    id: &SessionId,
+) -> Result<(Vec<NotebookSession>, Option<ForkedFrom>), ServiceError> {
+    let mut sessions = vec![NotebookSession { session: id.clone(), last: None }];
+    let mut found = store.find(&caller.tenant, id).await?;
+    let mut missing = None;
+    while let Some(from) = found.forked_from {
+        let first = store.cells(&caller.tenant, &found.id, 0, 1).await?;
+        let has_them = first.first().is_some_and(|cell| cell.number <= from.checkpoint.cell());
+        if has_them {
+            break;
+        }
+        let origin = store.find(&caller.tenant, &from.session).await;
+        found = match origin {
+            Ok(origin) if sessions.len() <= MAX_ORIGINS => origin,
+            Ok(_) | Err(SessionsError::NotFound { .. } | SessionsError::Expired { .. }) => {
+                missing = Some(from);
+                break;
+            }
+            Err(cause) => return Err(cause.into()),
+        };
+        let last = Some(from.checkpoint.cell());
+        sessions.push(NotebookSession { session: from.session, last });
+    }
+    sessions.reverse();
+    Ok((sessions, missing))
 }

@@ -154,6 +154,7 @@ mod tests {
             fuel: None,
             checkpoint: Some(at(number)),
             began_ms: 0,
+            began_after: after.unwrap_or_default(),
         }
     }
 

@@ -505,6 +505,7 @@ impl SessionCells for MemorySessions {
             fuel: None,
             checkpoint: None,
             began_ms: cell.now_ms,
+            began_after: head.as_ref().map_or(0, CheckpointId::cell),
         };
         session.cells.insert(begun.number, begun);
         session.use_at(cell.now_ms);
@@ -691,6 +692,22 @@ impl SessionCells for MemorySessions {
         let cells = tables.sessions.get(session).into_iter().flat_map(|one| one.cells.values());
         Ok(at_most(cells.filter(|cell| cell.number > after).cloned(), limit))
     }
+
+    async fn cells_up_to(
+        &self,
+        session: &SessionId,
+        last: u32,
+        after: u32,
+    ) -> Result<BTreeSet<u32>, DatabaseError> {
+        let tables = self.0.lock();
+        let cells = tables.sessions.get(session).map(|one| &one.cells);
+        let (mut path, mut next) = (BTreeSet::new(), last);
+        while let Some(cell) = cells.and_then(|cells| cells.get(&next)).filter(|_| next > after) {
+            path.insert(next);
+            next = cell.began_after.min(next - 1);
+        }
+        Ok(path)
+    }
 }
 
 #[async_trait]
@@ -740,12 +757,31 @@ impl SessionCheckpoints for MemorySessions {
         session: &SessionId,
         checkpoint: &CheckpointId,
         name: Option<&str>,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<Named, DatabaseError> {
         let mut tables = self.0.lock();
-        let session = tables.sessions.get_mut(session).into_iter();
-        let mut made = session.flat_map(|one| one.checkpoints.values_mut());
-        let found = made.find(|one| one.id == *checkpoint);
-        Ok(found.map(|one| one.name = name.map(str::to_owned)).is_some())
+        let Some(session) = tables.sessions.get_mut(session) else { return Ok(Named::NotFound) };
+        let has_name = |one: &&StoredCheckpoint| name.is_some() && one.name.as_deref() == name;
+        let taken = session.checkpoints.values().find(has_name).map(|one| one.id.clone());
+        let Some(found) = session.checkpoints.values_mut().find(|one| one.id == *checkpoint) else {
+            return Ok(Named::NotFound);
+        };
+        if let Some(taken) = taken.filter(|taken| taken != checkpoint) {
+            return Ok(Named::Taken(taken));
+        }
+        found.name = name.map(str::to_owned);
+        Ok(Named::Done)
+    }
+
+    async fn named_checkpoint(
+        &self,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<Option<CheckpointId>, DatabaseError> {
+        let tables = self.0.lock();
+        let made =
+            tables.sessions.get(session).into_iter().flat_map(|one| one.checkpoints.values());
+        let found = made.rev().find(|one| one.name.as_deref() == Some(name));
+        Ok(found.map(|one| one.id.clone()))
     }
 
     async fn forget_checkpoint(

@@ -246,7 +246,10 @@ async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
             let (checkpoint, gone) = run(&*store, 1, cell % 15 != 1).await;
             made.push(checkpoint);
             match cell {
-                2 => assert!(store.name_checkpoint(&one, &made[1], Some("two")).await.unwrap()),
+                2 => {
+                    let named = store.name_checkpoint(&one, &made[1], Some("two")).await;
+                    assert_eq!(named.unwrap(), Named::Done);
+                }
                 // The head is an old one.
                 20 => assert!(store.restore(&one, &made[12], NOW).await.unwrap()),
                 21 => assert!(kept(&*store, 1).await.contains(&20)),
@@ -267,10 +270,24 @@ async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
         assert_eq!(numbers(&gone), [16, 17, 18, 19, 20], "{name}");
         assert_eq!(forget(19).await, Forgotten::NotFound, "{name}");
         assert_eq!(forget(39).await, Forgotten::IsHead, "{name}");
-        assert!(!store.name_checkpoint(&one, &made[19], None).await.unwrap(), "{name}");
+        let name_of = async |at: usize, given: Option<&str>| {
+            store.name_checkpoint(&one, &made[at], given).await.unwrap()
+        };
+        assert_eq!(name_of(19, None).await, Named::NotFound, "{name}");
+        assert_eq!(name_of(19, Some("two")).await, Named::NotFound, "{name}");
+        assert_eq!(name_of(39, Some("two")).await, Named::Taken(made[1].clone()), "{name}");
+        assert_eq!(name_of(1, Some("two")).await, Named::Done, "{name}");
+        let found = store.named_checkpoint(&one, "two").await.unwrap();
+        assert_eq!(found.as_ref(), Some(&made[1]), "{name}");
+        assert_eq!(store.named_checkpoint(&one, "three").await.unwrap(), None, "{name}");
+        // 21 went on after 13.
+        let path = store.cells_up_to(&one, 40, 10).await.unwrap();
+        assert_eq!(path, (11..=13).chain(21..=40).collect(), "{name}");
+        assert_eq!(store.cells_up_to(&one, 20, 18).await.unwrap(), [19, 20].into(), "{name}");
+        assert!(store.cells_up_to(&one, 41, 0).await.unwrap().is_empty(), "{name}");
         assert!(!store.restore(&one, &made[19], NOW).await.unwrap(), "{name}");
         // Without its name it goes with the next cell; its pack is needed by 10.
-        assert!(store.name_checkpoint(&one, &made[1], None).await.unwrap(), "{name}");
+        assert_eq!(name_of(1, None).await, Named::Done, "{name}");
         let (_, gone) = run(&*store, 1, true).await;
         assert!(gone.is_empty() && !kept(&*store, 1).await.contains(&2), "{name}");
     }

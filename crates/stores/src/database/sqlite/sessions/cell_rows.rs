@@ -30,10 +30,10 @@ pub(super) const BEFORE_CELL: &str = "SELECT state, expires_ms, cells, head, mus
 pub(super) type SessionBefore = (String, i64, i64, Option<String>, i64, i64, Option<i64>, i64, i64);
 
 /// Adds the cell `$2` of the session `$1` of the tenant `$7`, which must reseed from now on and is used at
-/// the time `$4`, and finds the checkpoint `$6` that it begins at.
+/// the time `$4`, and finds the checkpoint `$6` that it begins at, after the cell `$8`.
 const ADD: &str = concat!(
-    "INSERT INTO session_cells (session_id, number, source, state, began_ms, bytes) \
-     VALUES ($1, $2, $3, 'running', $4, $5); ",
+    "INSERT INTO session_cells (session_id, number, source, state, began_ms, bytes, began_after) \
+     VALUES ($1, $2, $3, 'running', $4, $5, $8); ",
     change_bytes!("$7", "$5"),
     "; UPDATE sessions SET cells = $2, must_reseed = 1, may_have_gone_back = 0, ",
     used_at!("$4"),
@@ -115,6 +115,7 @@ pub(super) async fn add_cell(
         .bind(number(cell_bytes(cell.source.as_deref(), None)))
         .bind(head.map(ToString::to_string))
         .bind(cell.tenant.to_string())
+        .bind(head.map_or(0, |head| i64::from(head.cell())))
         .fetch_all(&mut **transaction)
         .await?;
     let found = found.into_iter().next().map(columns::checkpoint).transpose()?;

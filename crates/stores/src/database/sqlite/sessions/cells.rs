@@ -1,5 +1,7 @@
 //! The cells of sessions.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 
 use crate::database::numbers::{count, number};
@@ -213,8 +215,8 @@ impl SessionCells for SqliteSessions {
         limit: u64,
     ) -> Result<Vec<StoredCell>, DatabaseError> {
         let cells: Vec<CellColumns> = sqlx::query_as(
-            "SELECT number, source, state, result, fuel, checkpoint, began_ms FROM session_cells \
-             WHERE session_id = $1 AND number > $2 ORDER BY number LIMIT $3",
+            "SELECT number, source, state, result, fuel, checkpoint, began_ms, began_after \
+             FROM session_cells WHERE session_id = $1 AND number > $2 ORDER BY number LIMIT $3",
         )
         .bind(session.to_string())
         .bind(i64::from(after))
@@ -222,6 +224,28 @@ impl SessionCells for SqliteSessions {
         .fetch_all(self.file.connections())
         .await?;
         cells.into_iter().map(columns::cell).collect()
+    }
+
+    async fn cells_up_to(
+        &self,
+        session: &SessionId,
+        last: u32,
+        after: u32,
+    ) -> Result<BTreeSet<u32>, DatabaseError> {
+        let cells: Vec<i64> = sqlx::query_scalar(
+            "WITH RECURSIVE path (number, began_after) AS ( \
+             SELECT number, began_after FROM session_cells WHERE session_id = $1 AND number = $2 \
+             UNION ALL SELECT cells.number, cells.began_after FROM path JOIN session_cells AS cells \
+             ON cells.session_id = $1 AND cells.number = path.began_after \
+             AND cells.number < path.number WHERE cells.number > $3) \
+             SELECT number FROM path WHERE number > $3",
+        )
+        .bind(session.to_string())
+        .bind(i64::from(last))
+        .bind(i64::from(after))
+        .fetch_all(self.file.connections())
+        .await?;
+        cells.into_iter().map(small).collect()
     }
 }
 

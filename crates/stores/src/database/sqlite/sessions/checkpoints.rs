@@ -12,7 +12,7 @@ use crate::database::sqlite::sessions::packs::remove_checkpoint;
 use crate::database::sqlite::sessions::parts::{find_checkpoint, head_of_open, use_session};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{PackId, StoredCheckpoint, StoredPack};
-use crate::sessions::store::{Forgotten, SessionCheckpoints};
+use crate::sessions::store::{Forgotten, Named, SessionCheckpoints};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 /// The packs that lead to a checkpoint, or to the state in which a cell waits. Each row is taken once, so a
@@ -76,14 +76,39 @@ impl SessionCheckpoints for SqliteSessions {
         session: &SessionId,
         checkpoint: &CheckpointId,
         name: Option<&str>,
-    ) -> Result<bool, DatabaseError> {
+    ) -> Result<Named, DatabaseError> {
+        // One statement, so that of two that give the same name at once, one finds it taken.
         let named = "UPDATE session_checkpoints SET name = $3 \
-                     WHERE session_id = $1 AND checkpoint = $2";
+                     WHERE session_id = $1 AND checkpoint = $2 AND NOT EXISTS \
+                     (SELECT 1 FROM session_checkpoints AS others WHERE others.session_id = $1 \
+                      AND others.name = $3 AND others.checkpoint <> $2)";
         let named = sqlx::query(named)
             .bind(session.to_string())
             .bind(checkpoint.to_string())
             .bind(name.map(str::to_owned));
-        Ok(named.execute(self.file.connections()).await?.rows_affected() == 1)
+        if named.execute(self.file.connections()).await?.rows_affected() == 1 {
+            return Ok(Named::Done);
+        }
+        if self.checkpoint(session, checkpoint).await?.is_none() {
+            return Ok(Named::NotFound);
+        }
+        let taken = match name {
+            Some(name) => self.named_checkpoint(session, name).await?,
+            None => None,
+        };
+        Ok(taken.map_or(Named::NotFound, Named::Taken))
+    }
+
+    async fn named_checkpoint(
+        &self,
+        session: &SessionId,
+        name: &str,
+    ) -> Result<Option<CheckpointId>, DatabaseError> {
+        let named = "SELECT checkpoint FROM session_checkpoints \
+                     WHERE session_id = $1 AND name = $2 ORDER BY cell DESC LIMIT 1";
+        let named = sqlx::query_scalar(named).bind(session.to_string()).bind(name.to_owned());
+        let named: Option<String> = named.fetch_optional(self.file.connections()).await?;
+        columns::checkpoint_id(named.as_deref())
     }
 
     async fn forget_checkpoint(

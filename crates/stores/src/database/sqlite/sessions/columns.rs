@@ -34,9 +34,9 @@ macro_rules! session_columns {
     };
 }
 
-/// Columns of a cell: number, source, state, result, fuel, checkpoint and beginning.
+/// Columns of a cell: number, source, state, result, fuel, checkpoint, beginning, and what it began after.
 pub(super) type CellColumns =
-    (i64, Option<String>, String, Option<String>, Option<i64>, Option<String>, i64);
+    (i64, Option<String>, String, Option<String>, Option<i64>, Option<String>, i64, i64);
 
 /// Columns of a pack: origin, checkpoint, place in its chain, digests of its base and its own, its size
 /// and that of its file.
@@ -95,7 +95,7 @@ pub(super) fn session(columns: SessionColumns) -> Result<StoredSession, Database
 }
 
 pub(super) fn cell(columns: CellColumns) -> Result<StoredCell, DatabaseError> {
-    let (number, source, state, result, fuel, checkpoint, began) = columns;
+    let (number, source, state, result, fuel, checkpoint, began, began_after) = columns;
     Ok(StoredCell {
         number: small(number)?,
         source,
@@ -105,6 +105,7 @@ pub(super) fn cell(columns: CellColumns) -> Result<StoredCell, DatabaseError> {
         fuel: fuel.map(count),
         checkpoint: checkpoint_id(checkpoint.as_deref())?,
         began_ms: count(began),
+        began_after: small(began_after)?,
     })
 }
 

@@ -44,8 +44,8 @@ const FORK: &str = concat!(
 
 /// Gives the fork `$1` of a session, `$2`, the cells that have ended, up to number `$3`.
 const FORK_CELLS: &str = "INSERT INTO session_cells (session_id, number, source, state, result, fuel, \
-     checkpoint, began_ms, bytes) \
-     SELECT $1, number, source, state, result, fuel, checkpoint, began_ms, bytes \
+     checkpoint, began_ms, bytes, began_after) \
+     SELECT $1, number, source, state, result, fuel, checkpoint, began_ms, bytes, began_after \
      FROM session_cells WHERE session_id = $2 AND number <= $3 AND state IN ('kept', 'rolled_back')";
 
 /// Forgets the sessions of a tenant that have expired, except for the last ones.
