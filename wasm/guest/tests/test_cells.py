@@ -51,7 +51,8 @@ class State(Sandbox):
             ("(x);", None),
             ("'ä' * 2;", None),
             ("f = 'a;'; f", "a;"),
-            ("...", None),
+            ("...", "Ellipsis"),
+            ("...;", None),
             ("", None),
             ("# nothing", None),
             ("print(x)", None),
@@ -90,6 +91,35 @@ class State(Sandbox):
         self.gives("for _ in range(3): pass")
         self.gives("7 * 6")
         self.assertEqual(self.gives("[_, Out[5]]"), [2, 42])
+
+    def test_an_ellipsis_is_a_value(self):
+        self.gives("...")
+        self.assertEqual(self.gives("[_ is ..., Out[1] is ...]"), [True, True])
+
+    def test_names_of_a_notebook_come_back_when_they_were_deleted(self):
+        names = "[n for n in ('_', '__', 'In', 'Out', 'display', 'ainput', 'get_ipython') if n not in globals()]"
+        self.gives("10")
+        self.gives("20")
+        self.gives("for k in list(globals()):\n    if not k.startswith('__'): del globals()[k]")
+        self.assertEqual(self.gives(names), [])
+        self.assertEqual(self.gives("[Out[1], In[2]]"), [10, "20"])
+        self.gives("globals().clear()")
+        self.assertEqual(self.gives(names), [])
+        self.assertEqual(self.gives("_, __name__"), [[], "__main__"])
+
+    def test_the_last_value_is_noted_although_its_name_was_deleted(self):
+        self.gives("10")
+        self.gives("del _")
+        self.assertEqual(self.gives("_"), 10)
+        self.gives("del _, __\n30")
+        self.assertEqual(self.gives("[_, __]"), [30, 10])
+
+    def test_names_that_the_program_has_set_stay_its_own(self):
+        self.gives("display = In = _ = 'mine'\ndel Out")
+        self.gives("1")
+        self.assertEqual(self.gives("[display, In, _, Out[2]]"), ["mine", "mine", "mine", 1])
+        self.gives("del display, _")
+        self.assertEqual(self.gives("[callable(display), In, _]"), [True, "mine", ""])
 
     def test_the_sources_that_are_kept_are_bounded(self):
         self.addCleanup(setattr, cells, "SOURCES_MAX", cells.SOURCES_MAX)
