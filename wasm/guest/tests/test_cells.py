@@ -12,7 +12,18 @@ import tempfile
 import weakref
 from unittest import mock
 
-from _wardian import cells, forks, notebook, packages, platform, runner, signals, sockets, threads
+from _wardian import (
+    cells,
+    forks,
+    notebook,
+    packages,
+    platform,
+    runner,
+    signals,
+    sockets,
+    threads,
+    trace,
+)
 from tests.support import Sandbox
 
 
@@ -298,6 +309,37 @@ class Tracebacks(Sandbox):
         self.assertIn("# of cell 1", self.raises("divide(1, 0)")["traceback"])
         linecache.checkcache()
         self.assertIn("# of cell 1", self.raises("divide(1, 0)")["traceback"])
+
+    def test_an_error_while_a_cell_waits_shows_where(self):
+        library = (*trace._LIBRARY, os.path.dirname(os.__file__))
+        folded = mock.patch.object(trace, "_LIBRARY", library)
+        folded.start()
+        self.addCleanup(folded.stop)
+        self.gives("import asyncio\nasync def deep():\n    await asyncio.sleep(9)  # of cell 1")
+        deep = 'File "<cell 1>", line 3, in deep\n    await asyncio.sleep(9)  # of cell 1'
+        here = 'File "<cell {}>", line {}, in <module>\n    await {}\n'
+        interrupt = "import signal\nasyncio.get_running_loop().call_later(0.01, signal.raise_signal, 2)\n"
+        ways = {
+            "deep()": deep,
+            "asyncio.create_task(deep())": deep,
+            "asyncio.gather(asyncio.sleep(0), deep())": deep,
+            "asyncio.sleep(9)": "",
+        }
+        for number, (awaited, below) in enumerate(ways.items(), 2):
+            with self.subTest(awaited):
+                report = self.raises(f"{interrupt}await {awaited}")
+                self.assertEqual(report["type"], "KeyboardInterrupt")
+                self.assertIn(here.format(number, 3, awaited), report["traceback"])
+                self.assertIn(below, report["traceback"])
+                self.assertNotIn("selectors", report["traceback"])
+        never = "await asyncio.get_running_loop().create_future()"
+        report = self.raises(f"async def wait():\n    {never}\nawait wait()")
+        self.assertIn("waits for ever", report["message"])
+        self.assertIn(f"line 2, in wait\n    {never}\n", report["traceback"])
+        self.assertIn("in <module>\n    await wait()\n", report["traceback"])
+        report = self.raises("asyncio.run(wait())")
+        self.assertIn("in <module>\n    asyncio.run(wait())\n", report["traceback"])
+        self.assertIn(f"line 2, in wait\n    {never}\n", report["traceback"])
 
     def test_a_syntax_error_shows_its_line(self):
         report = self.raises("x = 1\nx +* 2")
