@@ -88,17 +88,19 @@ class Session:
         self._provide()
 
     def _provide(self) -> None:
-        """Gives the program the names that a notebook has."""
-        self.namespace.update(
-            __name__="__main__",
-            __builtins__=builtins,
-            ainput=runtime_tools.input,
-            display=display.display,
-            get_ipython=magics.get_ipython,
-            In=self.inputs,
-            Out=self.values,
+        """Gives the program the names that a notebook has, as far as it has none of its own under them."""
+        provided = {
+            "__name__": "__main__",
+            "__builtins__": builtins,
+            "ainput": runtime_tools.input,
+            "display": display.display,
+            "get_ipython": magics.get_ipython,
+            "In": self.inputs,
+            "Out": self.values,
             **dict(zip(_LAST, self.last, strict=True)),
-        )
+        }
+        for name, value in provided.items():
+            self.namespace.setdefault(name, value)
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -114,8 +116,8 @@ class Session:
         if self.streams is not None:
             sys.stdout, sys.stderr = self.streams
         event_loop.provide_loop(self.loop)
-        if "__builtins__" not in self.namespace:  # the program has cleared its names
-            self._provide()
+        if job["cell"].get("answers") is None:
+            self._provide()  # the program may have deleted some
         if job["args"] or "args" not in self.namespace:
             self.namespace["args"] = job["args"]
         declared = job["cell"].get("tools")
@@ -150,7 +152,8 @@ class Session:
         while len(self.values) > len(_LAST):
             del self.values[next(iter(self.values))]
         namespace = self.namespace
-        if any(namespace.get(name) is not one for name, one in zip(_LAST, self.last, strict=True)):
+        before = dict(zip(_LAST, self.last, strict=True))
+        if any(namespace.get(name, value) is not value for name, value in before.items()):
             return
         self.last = [value, *self.last[:-1]]
         namespace.update(zip(_LAST, self.last, strict=True))
@@ -359,10 +362,7 @@ def _without_indent(source: str) -> str:
 
 
 def _is_suppressed(statement: ast.Expr, source: str) -> bool:
-    """True for an expression with a semicolon behind it, and for `...`."""
-    value = statement.value
-    if isinstance(value, ast.Constant) and value.value is ...:
-        return True
+    """True for an expression with a semicolon behind it."""
     line = source.split("\n")[(statement.end_lineno or 1) - 1]
     rest = line.encode()[statement.end_col_offset or 0 :]
     return rest.lstrip(b" \t").startswith(b";")

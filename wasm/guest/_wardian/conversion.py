@@ -28,7 +28,7 @@ import uuid
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from _wardian import arrays, charts, door, figures, result, tables
+from _wardian import arrays, charts, door, figures, leaves, result, tables
 from _wardian.leaves import LEAVES, Leaf
 from _wardian.place import Item, Member, Place, Unfit
 
@@ -133,6 +133,7 @@ class Converter:
     def __init__(self) -> None:
         self.notes = Notes()
         self._leaves = dict(LEAVES)
+        leaves.register(self._leaves)
         found: dict[int, Branch] = {}
         for register in (arrays.register, tables.register, figures.register, charts.register):
             register(self._leaves, found)

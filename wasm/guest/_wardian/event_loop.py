@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable
 from types import CoroutineType
 from typing import Any
 
-from _wardian import clock, network, readiness, timers
+from _wardian import clock, network, readiness, timers, trace
 from _wardian.apart import apart
 
 _sleep = clock.sleep
@@ -92,6 +92,15 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
     def __del__(self) -> None:
         """Does not warn about a loop that was not closed: it holds no files and no threads."""
 
+    def run_until_complete(self, future: Any) -> Any:
+        """Runs until a future is done. An error while it waits says where that is."""
+        try:
+            return super().run_until_complete(future)
+        except BaseException as error:
+            if isinstance(future, asyncio.Task) and not future.done():
+                trace.show_wait(error, future)
+            raise
+
     def run_until_idle(self, task: asyncio.Task[Any], idle: Callable[[bool], float | None]) -> bool:
         """Runs until a task of the loop is done, or `idle` stops the loop. Returns whether it is done.
 
@@ -103,6 +112,10 @@ class SandboxEventLoop(asyncio.selector_events.BaseSelectorEventLoop):
         task.add_done_callback(_stop_loop_of)
         try:
             self.run_forever()
+        except BaseException as error:
+            if not task.done():
+                trace.show_wait(error, task)
+            raise
         finally:
             selector.idle = None
             task.remove_done_callback(_stop_loop_of)

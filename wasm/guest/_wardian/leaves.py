@@ -9,9 +9,13 @@ import fractions
 import ipaddress
 import math
 import pathlib
+import re
+import sys
 import uuid
 from collections.abc import Callable
 from typing import Any
+
+from _wardian import result
 
 Converted = tuple[Any, "str | None", str]
 """The plain value, the name of the original type and that of the form. No name: nothing to note."""
@@ -22,6 +26,7 @@ ISO = "ISO 8601 text"
 SECONDS = "number of seconds"
 
 _isfinite = math.isfinite
+_modules = sys.modules
 
 
 def text(source: str, target: str, make: Callable[[Any], str]) -> Leaf:
@@ -86,6 +91,17 @@ def fraction(value: Any) -> Converted:
     return ratio(kind.numerator.fget(value), kind.denominator.fget(value), "fractions.Fraction")
 
 
+def pattern(value: Any) -> Converted:
+    """A regular expression, as its pattern."""
+    source = value.pattern
+    words = source if isinstance(source, str) else bytes(source).decode(errors="backslashreplace")
+    return str.__str__(words), "re.Pattern", "text"
+
+
+def _hidden_bytes(value: Any) -> str:
+    return "**********" if value.get_secret_value() else ""
+
+
 _ADDRESSES = (
     ipaddress.IPv4Address,
     ipaddress.IPv6Address,
@@ -107,7 +123,32 @@ LEAVES: dict[int, Leaf] = {
     id(fractions.Fraction): fraction,
     id(uuid.UUID): text("uuid.UUID", "text", uuid.UUID.__str__),
     id(pathlib.PurePath): text("pathlib.Path", "text", pathlib.PurePath.__str__),
+    id(re.Pattern): pattern,
     id(collections.UserString): text("collections.UserString", "text", lambda value: value.data),
     **{id(kind): text(f"ipaddress.{kind.__name__}", "text", kind.__str__) for kind in _ADDRESSES},
 }
 """What becomes of values of the standard library, by the identity of their classes."""
+
+_LATER: tuple[tuple[str, str, Callable[[Any], str]], ...] = (
+    ("zoneinfo", "ZoneInfo", str),
+    ("pydantic_core", "Url", str),
+    ("pydantic_core", "MultiHostUrl", str),
+    ("pydantic.networks", "_BaseUrl", str),
+    ("pydantic.networks", "_BaseMultiHostUrl", str),
+    ("pydantic.networks", "NameEmail", str),
+    ("pydantic.types", "SecretBytes", _hidden_bytes),
+    ("pydantic.types", "_SecretBase", str),
+)
+"""Classes of modules that a program may have loaded, and the text that `model_dump(mode="json")` makes of them."""
+
+
+def register(leaves: dict[int, Leaf]) -> None:
+    """Adds the classes of the modules that the program has loaded."""
+    for module, name, make in _LATER:
+        kind = getattr(_modules.get(module), name, None)
+        if isinstance(kind, type):
+            leaves[id(kind)] = _named_text(make)
+
+
+def _named_text(make: Callable[[Any], str]) -> Leaf:
+    return lambda value: (str.__str__(make(value)), result.full_name(type(value)), "text")

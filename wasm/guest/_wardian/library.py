@@ -163,6 +163,20 @@ _SIGNALS = (
 """Signals of decimal numbers, in the order in which contexts list them."""
 
 
+_LARGEST_EXPONENT = 999_999_999_999_999_999
+_SMALLEST_EXPONENT = -1_999_999_999_999_999_997
+_FAR_EXPONENT = 1 << 58
+"""No number with an exponent below this one has enough digits to leave the bounds."""
+
+_BOUNDS_OF_CONTEXTS = {
+    "prec": (1, _LARGEST_EXPONENT, "valid range for prec is [1, MAX_PREC]"),
+    "Emin": (-_LARGEST_EXPONENT, 0, "valid range for Emin is [MIN_EMIN, 0]"),
+    "Emax": (0, _LARGEST_EXPONENT, "valid range for Emax is [0, MAX_EMAX]"),
+    "capitals": (0, 1, "valid values for capitals are 0 or 1"),
+    "clamp": (0, 1, "valid values for clamp are 0 or 1"),
+}
+
+
 def amend_decimal(module: Any) -> None:
     """Limits, messages and the order of signals are those of the implementation in C."""
     written = sys.modules.get("_pydecimal")
@@ -170,12 +184,11 @@ def amend_decimal(module: Any) -> None:
         return  # this is the implementation in C
     if hasattr(module.Context._raise_error, "__wrapped__"):
         return  # amended when it was imported first
-    largest, smallest = 999_999_999_999_999_999, -1_999_999_999_999_999_997
     numbers = {
-        "MAX_PREC": largest,
-        "MAX_EMAX": largest,
-        "MIN_EMIN": -largest,
-        "MIN_ETINY": smallest,
+        "MAX_PREC": _LARGEST_EXPONENT,
+        "MAX_EMAX": _LARGEST_EXPONENT,
+        "MIN_EMIN": -_LARGEST_EXPONENT,
+        "MIN_ETINY": _SMALLEST_EXPONENT,
     }
     for changed in (module, written):
         for name, number in numbers.items():
@@ -201,6 +214,64 @@ def amend_decimal(module: Any) -> None:
                 self.flags[signal] = True
 
     module.Context._raise_error = raise_condition
+    _bound_decimals(module, written)
+
+
+def _bound_decimals(module: Any, written: Any) -> None:
+    """Numbers and contexts have no exponents beyond those of the implementation in C."""
+    kind = module.Decimal
+    make = kind.__new__
+
+    @functools.wraps(make)
+    def __new__(cls: Any, value: Any = "0", context: Any = None) -> Any:
+        made = make(cls, value, context)
+        if made._is_special or -_FAR_EXPONENT < made._exp < _FAR_EXPONENT:
+            return made
+        if isinstance(value, kind) or _is_within_bounds(made):
+            return made
+        if isinstance(value, (list, tuple)):
+            _ensure_small(made._exp)
+        if context is None:
+            context = module.getcontext()
+        context._raise_error(module.InvalidOperation)
+        made._sign, made._int, made._exp, made._is_special = 0, "", "n", True
+        return made
+
+    @functools.wraps(module.Context.create_decimal)
+    def create_decimal(self: Any, num: Any = "0") -> Any:
+        if isinstance(num, str) and (num != num.strip() or "_" in num):
+            return self._raise_error(written.ConversionSyntax)
+        made = make(kind, num, self)  # the context may round numbers beyond the bounds
+        if isinstance(num, (list, tuple)) and not made._is_special:
+            _ensure_small(made._exp)
+        if made._isnan() and len(made._int) > self.prec - self.clamp:
+            return self._raise_error(written.ConversionSyntax)
+        return made._fix(self)
+
+    @functools.wraps(module.Context._set_integer_check)
+    def _set_integer_check(self: Any, name: str, value: Any, *_: object) -> None:
+        if not isinstance(value, int):
+            raise TypeError("an integer is required")
+        _ensure_small(value)
+        least, most, explanation = _BOUNDS_OF_CONTEXTS[name]
+        if not least <= value <= most:
+            raise ValueError(explanation)
+        object.__setattr__(self, name, value)
+
+    kind.__new__ = __new__
+    module.Context.create_decimal = create_decimal
+    module.Context._set_integer_check = _set_integer_check
+
+
+def _ensure_small(number: int) -> None:
+    if not -(1 << 63) <= number < 1 << 63:
+        raise OverflowError("Python int too large to convert to C ssize_t")
+
+
+def _is_within_bounds(number: Any) -> bool:
+    """True if a context with the widest bounds would leave the finite decimal as it is."""
+    digits = len(number._int) - 1 if number._int != "0" else 0
+    return bool(_SMALLEST_EXPONENT <= number._exp <= _LARGEST_EXPONENT - digits)
 
 
 ask_hidden: Callable[[str], str | None] | None = None

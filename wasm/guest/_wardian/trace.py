@@ -12,11 +12,12 @@ exceptions.
 
 from __future__ import annotations
 
+import asyncio
 import linecache
 from collections.abc import Iterator
 from operator import is_
 from traceback import StackSummary, TracebackException
-from types import TracebackType
+from types import CoroutineType, GeneratorType, TracebackType
 from typing import Any
 
 from _wardian import places
@@ -32,6 +33,9 @@ CHAIN_MAX = 16
 
 GROUP_MAX = 8
 """Most members that are shown of one group."""
+
+WAITING_MAX = 1_000
+"""Most frames of coroutines that wait for one another."""
 
 _HIDDEN = (places.OWN_CODE, "<frozen importlib", "<reactor>")
 _LIBRARY = (places.LIBRARY, places.BATTERIES + "/", places.LAYERS + "/", "<frozen")
@@ -82,6 +86,51 @@ def _free(frames: list[Any]) -> None:
     """Drops frames of a stack one by one, the inner ones first: each refers to its caller."""
     while frames:
         frames.pop()
+
+
+def show_wait(exception: BaseException, task: Any) -> None:
+    """Shows where a task waits in the trace of an exception that came up meanwhile, in no code of the program.
+
+    The trace has the frames of the coroutines that await one another, also in tasks that the task awaits.
+    """
+    if _folded(exception.__traceback__)[0]:
+        return
+    trace = None
+    for frame in reversed(_waiting_frames(task)):
+        trace = TracebackType(trace, frame, frame.f_lasti, frame.f_lineno)
+    if trace is not None:
+        exception.__traceback__ = trace
+
+
+def _waiting_frames(task: Any) -> list[Any]:
+    frames: dict[int, Any] = {}
+    known: set[int] = set()
+    while isinstance(task, asyncio.Future) and id(task) not in known:
+        known.add(id(task))
+        if isinstance(task, asyncio.Task):
+            for frame in _awaiting_frames(task.get_coro()):
+                if len(frames) == WAITING_MAX:
+                    return list(frames.values())
+                frames[id(frame)] = frame
+            task = getattr(task, "_fut_waiter", None)
+        else:  # `asyncio.gather` awaits several
+            children = getattr(task, "_children", ())
+            task = next((child for child in children if not child.done()), None)
+    return list(frames.values())
+
+
+def _awaiting_frames(awaited: Any) -> Iterator[Any]:
+    """The frames of coroutines of which each awaits the next."""
+    while awaited is not None:
+        if type(awaited) is CoroutineType:
+            frame, awaited = awaited.cr_frame, awaited.cr_await
+        elif type(awaited) is GeneratorType:
+            frame, awaited = awaited.gi_frame, awaited.gi_yieldfrom
+        else:
+            return
+        if frame is None:
+            return
+        yield frame
 
 
 def text_of(exception: BaseException) -> str | None:

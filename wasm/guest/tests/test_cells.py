@@ -12,7 +12,18 @@ import tempfile
 import weakref
 from unittest import mock
 
-from _wardian import cells, forks, notebook, packages, platform, runner, signals, sockets, threads
+from _wardian import (
+    cells,
+    forks,
+    notebook,
+    packages,
+    platform,
+    runner,
+    signals,
+    sockets,
+    threads,
+    trace,
+)
 from tests.support import Sandbox
 
 
@@ -51,7 +62,8 @@ class State(Sandbox):
             ("(x);", None),
             ("'ä' * 2;", None),
             ("f = 'a;'; f", "a;"),
-            ("...", None),
+            ("...", "Ellipsis"),
+            ("...;", None),
             ("", None),
             ("# nothing", None),
             ("print(x)", None),
@@ -90,6 +102,35 @@ class State(Sandbox):
         self.gives("for _ in range(3): pass")
         self.gives("7 * 6")
         self.assertEqual(self.gives("[_, Out[5]]"), [2, 42])
+
+    def test_an_ellipsis_is_a_value(self):
+        self.gives("...")
+        self.assertEqual(self.gives("[_ is ..., Out[1] is ...]"), [True, True])
+
+    def test_names_of_a_notebook_come_back_when_they_were_deleted(self):
+        names = "[n for n in ('_', '__', 'In', 'Out', 'display', 'ainput', 'get_ipython') if n not in globals()]"
+        self.gives("10")
+        self.gives("20")
+        self.gives("for k in list(globals()):\n    if not k.startswith('__'): del globals()[k]")
+        self.assertEqual(self.gives(names), [])
+        self.assertEqual(self.gives("[Out[1], In[2]]"), [10, "20"])
+        self.gives("globals().clear()")
+        self.assertEqual(self.gives(names), [])
+        self.assertEqual(self.gives("_, __name__"), [[], "__main__"])
+
+    def test_the_last_value_is_noted_although_its_name_was_deleted(self):
+        self.gives("10")
+        self.gives("del _")
+        self.assertEqual(self.gives("_"), 10)
+        self.gives("del _, __\n30")
+        self.assertEqual(self.gives("[_, __]"), [30, 10])
+
+    def test_names_that_the_program_has_set_stay_its_own(self):
+        self.gives("display = In = _ = 'mine'\ndel Out")
+        self.gives("1")
+        self.assertEqual(self.gives("[display, In, _, Out[2]]"), ["mine", "mine", "mine", 1])
+        self.gives("del display, _")
+        self.assertEqual(self.gives("[callable(display), In, _]"), [True, "mine", ""])
 
     def test_the_sources_that_are_kept_are_bounded(self):
         self.addCleanup(setattr, cells, "SOURCES_MAX", cells.SOURCES_MAX)
@@ -268,6 +309,37 @@ class Tracebacks(Sandbox):
         self.assertIn("# of cell 1", self.raises("divide(1, 0)")["traceback"])
         linecache.checkcache()
         self.assertIn("# of cell 1", self.raises("divide(1, 0)")["traceback"])
+
+    def test_an_error_while_a_cell_waits_shows_where(self):
+        library = (*trace._LIBRARY, os.path.dirname(os.__file__))
+        folded = mock.patch.object(trace, "_LIBRARY", library)
+        folded.start()
+        self.addCleanup(folded.stop)
+        self.gives("import asyncio\nasync def deep():\n    await asyncio.sleep(9)  # of cell 1")
+        deep = 'File "<cell 1>", line 3, in deep\n    await asyncio.sleep(9)  # of cell 1'
+        here = 'File "<cell {}>", line {}, in <module>\n    await {}\n'
+        interrupt = "import signal\nasyncio.get_running_loop().call_later(0.01, signal.raise_signal, 2)\n"
+        ways = {
+            "deep()": deep,
+            "asyncio.create_task(deep())": deep,
+            "asyncio.gather(asyncio.sleep(0), deep())": deep,
+            "asyncio.sleep(9)": "",
+        }
+        for number, (awaited, below) in enumerate(ways.items(), 2):
+            with self.subTest(awaited):
+                report = self.raises(f"{interrupt}await {awaited}")
+                self.assertEqual(report["type"], "KeyboardInterrupt")
+                self.assertIn(here.format(number, 3, awaited), report["traceback"])
+                self.assertIn(below, report["traceback"])
+                self.assertNotIn("selectors", report["traceback"])
+        never = "await asyncio.get_running_loop().create_future()"
+        report = self.raises(f"async def wait():\n    {never}\nawait wait()")
+        self.assertIn("waits for ever", report["message"])
+        self.assertIn(f"line 2, in wait\n    {never}\n", report["traceback"])
+        self.assertIn("in <module>\n    await wait()\n", report["traceback"])
+        report = self.raises("asyncio.run(wait())")
+        self.assertIn("in <module>\n    asyncio.run(wait())\n", report["traceback"])
+        self.assertIn(f"line 2, in wait\n    {never}\n", report["traceback"])
 
     def test_a_syntax_error_shows_its_line(self):
         report = self.raises("x = 1\nx +* 2")

@@ -13,9 +13,13 @@ import ipaddress
 import itertools
 import json
 import pathlib
+import re
+import sys
 import types
 import unittest
 import uuid
+import zoneinfo
+from unittest import mock
 
 from _wardian import conversion
 from _wardian.conversion import MAX_COMPUTED, MAX_NOTES, returned
@@ -55,6 +59,57 @@ class Color(enum.Enum):
 
 
 class Values(unittest.TestCase):
+    def test_patterns_and_time_zones_are_their_texts(self):
+        zone = zoneinfo.ZoneInfo("UTC")
+        value = [re.compile("a+"), re.compile(b"b\xff"), {"in": zone}, zone]
+        self.assertEqual(plain(value), ["a+", "b\\xff", {"in": "UTC"}, "UTC"])
+        self.assertEqual(
+            set(notes(value)),
+            {
+                ("$[0]", "re.Pattern", "text"),
+                ("$[2].in", "zoneinfo.ZoneInfo", "text"),
+                ("$[3]", "zoneinfo.ZoneInfo", "text"),
+            },
+        )
+
+    def test_urls_and_secrets_of_pydantic_are_as_in_its_own_json(self):
+        class Url:
+            def __str__(self):
+                return "https://example.com/"
+
+        class Secret:
+            def __init__(self, secret):
+                self.secret = secret
+
+            def get_secret_value(self):
+                return self.secret
+
+            def __str__(self):
+                return "**********" if isinstance(self.secret, str) else repr(b"**********")
+
+        secret_bytes = type("SecretBytes", (Secret,), {})
+        model = type("Model", (), {"model_dump": lambda self: {"url": Url(), "key": Secret("x")}})
+        self.assertRaises(Unfit, returned, model(), False)
+        loaded = {
+            "pydantic.networks": types.SimpleNamespace(_BaseUrl=type("Base", (), {})),
+            "pydantic_core": types.SimpleNamespace(Url=Url),
+            "pydantic.types": types.SimpleNamespace(_SecretBase=Secret, SecretBytes=secret_bytes),
+        }
+        with mock.patch.dict(sys.modules, loaded):
+            value = [model(), Secret("x"), secret_bytes(b"x"), secret_bytes(b""), {"at": Url()}]
+            stars = "**********"
+            self.assertEqual(
+                plain(value),
+                [
+                    {"url": "https://example.com/", "key": stars},
+                    stars,
+                    stars,
+                    "",
+                    {"at": "https://example.com/"},
+                ],
+            )
+            self.assertTrue(conversion.shown(Url(), False).endswith(b'"https://example.com/"'))
+
     def test_every_kind_of_value_becomes_what_everybody_means(self):
         day = datetime.date(2026, 1, 2)
         for value, expected, source, target in [

@@ -1,9 +1,12 @@
 """Functions of the standard library that answer as on 64-bit Linux, and maps of files."""
 
 import fcntl  # noqa: F401 - the map looks for it
+import importlib.util
 import itertools
 import os
+import pickle
 import random
+import sys
 import tempfile
 import time
 import unittest
@@ -33,6 +36,92 @@ class Library(unittest.TestCase):
         self.assertEqual(random.Random(3.5).random(), 0.3039190124834461)
         self.assertEqual(library.length(range(5, -(10**12), -3)), 333333333335)
         self.assertEqual(list(itertools.islice("abc", 1, 10**12)), ["b", "c"])
+
+
+class Decimals(unittest.TestCase):
+    """The implementation in Python has the bounds of that in C, as recorded from CPython 3.13 on x86-64."""
+
+    def setUp(self):
+        spec = importlib.util.find_spec("_pydecimal")
+        self.decimal = importlib.util.module_from_spec(spec)
+        replaced = mock.patch.dict(sys.modules, _pydecimal=self.decimal, decimal=self.decimal)
+        replaced.start()
+        self.addCleanup(replaced.stop)
+        spec.loader.exec_module(self.decimal)
+        library.amend_decimal(self.decimal)
+
+    def test_exact_numbers_beyond_the_bounds_are_refused(self):
+        decimal = self.decimal
+        beyond = (
+            "1E+9999999999999999999",
+            "1E-9999999999999999999",
+            "1E+1000000000000000000",
+            "0E+9999999999999999999",
+            "0E+1000000000000000000",
+            "10E+999999999999999999",
+            "0E-1999999999999999998",
+            "1000E-1999999999999999998",
+            (0, (1,), 10**18),
+            (1, (), -2 * 10**18),
+        )
+        for value in beyond:
+            with self.assertRaises(decimal.InvalidOperation) as raised:
+                decimal.Decimal(value)
+            self.assertEqual(str(raised.exception), "[<class 'decimal.InvalidOperation'>]")
+        for text in (
+            "1E+999999999999999999",
+            "9.99E+999999999999999999",
+            "0E+999999999999999999",
+            "1E-1999999999999999997",
+            "0E-1999999999999999997",
+        ):
+            self.assertEqual(str(decimal.Decimal(text)), text)
+        with self.assertRaises(OverflowError):
+            decimal.Decimal((0, (1,), 1 << 63))
+
+    def test_a_context_without_traps_makes_them_nan(self):
+        decimal = self.decimal
+        number = type("Number", (decimal.Decimal,), {})
+        with decimal.localcontext(decimal.Context(traps=[])) as context:
+            made = number("1E+1000000000000000000")
+            self.assertEqual((type(made), str(made)), (number, "NaN"))
+            self.assertTrue(context.flags[decimal.InvalidOperation])
+
+    def test_contexts_round_numbers_beyond_the_bounds(self):
+        context = self.decimal.Context(traps=[])
+        for text, rounded in (
+            ("1E+9999999999999999999", "Infinity"),
+            ("1E-9999999999999999999", "0E-1000026"),
+            ("0E+9999999999999999999", "0E+999999"),
+        ):
+            self.assertEqual(str(context.create_decimal(text)), rounded)
+        with self.assertRaises(self.decimal.Overflow):
+            self.decimal.Context().create_decimal("1E+9999999999999999999")
+        self.assertEqual(str(context.create_decimal(" 1")), "NaN")
+
+    def test_results_at_the_bounds(self):
+        decimal = self.decimal
+        context = decimal.Context(Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN, traps=[])
+        large = decimal.Decimal("1E+999999999999999999")
+        self.assertEqual(str(context.multiply(large, 10)), "Infinity")
+        self.assertEqual(str(context.scaleb(large, 1)), "Infinity")
+        self.assertEqual(str(context.scaleb(decimal.Decimal(1), 999999999999999999)), str(large))
+        self.assertEqual(str(context.scaleb(large, 10**19)), "NaN")
+        self.assertEqual(str(pickle.loads(pickle.dumps(large))), str(large))
+
+    def test_contexts_have_bounds(self):
+        decimal = self.decimal
+        for name, value, kind, message in (
+            ("Emax", 10**18, ValueError, "valid range for Emax is [0, MAX_EMAX]"),
+            ("Emin", -(10**18), ValueError, "valid range for Emin is [MIN_EMIN, 0]"),
+            ("prec", 0, ValueError, "valid range for prec is [1, MAX_PREC]"),
+            ("prec", 1 << 63, OverflowError, "Python int too large to convert to C ssize_t"),
+            ("clamp", 2, ValueError, "valid values for clamp are 0 or 1"),
+            ("prec", 1.5, TypeError, "an integer is required"),
+        ):
+            with self.assertRaises(kind) as raised:
+                decimal.Context(**{name: value})
+            self.assertEqual(str(raised.exception), message)
 
 
 class Maps(unittest.TestCase):
