@@ -2,8 +2,9 @@
 
 A started thread waits in a queue. It runs when another thread waits for a lock, a condition, a
 queue, a future or a thread, when an event loop has nothing to do, or when the main program sleeps or
-ends. A thread that has to wait runs the threads that have not begun, on top of its own stack. So a program works if there is an order in
-which its threads can run without interruption: pools, workers with a queue, barriers, timers.
+ends. A thread that has to wait runs the threads that have not begun, on top of its own stack. If it waits for
+work of a pool, that pool goes first. So a program works if there is an order in which its threads can run
+without interruption: pools, workers with a queue, barriers, timers.
 
 A program without such an order (two threads that take turns) cannot run. The thread that would
 have to be interrupted is unwound, and the program fails with an error about it. Only a daemon
@@ -87,6 +88,15 @@ class _Schedule:
         unit = self._next(before, daemons)
         if unit is None:
             return False
+        self.run(unit)
+        return True
+
+    def run(self, unit: _Unit) -> None:
+        """Runs a queued thread.
+
+        Raises:
+            RuntimeError: It needs another thread that is in the middle of its work.
+        """
         self.pending.remove(unit)
         self.running.append(unit)
         try:
@@ -101,7 +111,6 @@ class _Schedule:
         finally:
             self.running.pop()
         self.fail_if_stuck()
-        return True
 
     def _next(self, before: float | None, daemons: bool = True) -> _Unit | None:
         timers = []
@@ -149,8 +158,8 @@ class _Schedule:
             return _Parked(
                 f"this program needs two threads at once: the thread `{name}` waits for {what} "
                 f"and only a thread that is interrupted in its work could end that; "
-                f"{_ONE_AT_A_TIME}; call the functions in order instead, or start what is waited "
-                f"for first"
+                f"{_ONE_AT_A_TIME}; call the functions in order instead, start what is waited for "
+                f"first, or use coroutines, which take turns (`async def`, `astream()` of LangChain)"
             )
         return RuntimeError(
             f"this program waits for ever: it waits for {what} and no other thread can end that "
@@ -507,6 +516,7 @@ def _submit(self: Any, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> 
     workers = self.__dict__.setdefault("_workers", [])
     tasks = self.__dict__.setdefault("_task_numbers", itertools.count())
     future: Any = concurrent.futures.Future()
+    future._wardian_pool = self
     number = next(tasks) % self._max_workers
     if number == len(workers):
         prefix = self._thread_name_prefix or "ThreadPoolExecutor"
@@ -592,6 +602,35 @@ def _pool_of(unit: _Unit) -> Any:
     return arguments[0] if getattr(unit.call, "func", None) is _perform else None
 
 
+def _run_first(futures: Iterable[Any], is_over: Callable[[], bool]) -> None:
+    """Runs the work of the pools that make these futures, in its order, before that of other threads.
+
+    Other threads may need a lock that somebody holds who waits for one of the futures.
+    """
+    pools = {id(getattr(future, "_wardian_pool", None)) for future in futures} - {id(None)}
+    while pools and not is_over():
+        unit = next((unit for unit in _schedule.pending if id(_pool_of(unit)) in pools), None)
+        if unit is None:
+            return
+        _schedule.run(unit)
+
+
+_wait_for_futures = concurrent.futures.wait
+
+
+@functools.wraps(_wait_for_futures)
+def _wait_for(
+    fs: Any, timeout: float | None = None, return_when: str = concurrent.futures.ALL_COMPLETED
+) -> Any:
+    futures = dict.fromkeys(fs)
+    if timeout is None and return_when == concurrent.futures.FIRST_COMPLETED:
+        _run_first(futures, lambda: any(future.done() for future in futures))
+    elif timeout is None and return_when == concurrent.futures.ALL_COMPLETED:
+        for future in futures:
+            _run_first((future,), future.done)
+    return _wait_for_futures(futures, timeout, return_when)
+
+
 _result_of, _exception_of = concurrent.futures.Future.result, concurrent.futures.Future.exception
 
 
@@ -600,7 +639,10 @@ def _in_time(answer: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(answer)
     def in_time(self: Any, timeout: float | None = None) -> Any:
-        if timeout is None or self.done():
+        if timeout is None:
+            _run_first((self,), self.done)
+            return answer(self)
+        if self.done():
             return answer(self, timeout)
         deadline = _now() + timeout
         value = answer(self, timeout)
@@ -792,4 +834,5 @@ def install() -> None:
     pool: Any = concurrent.futures.ThreadPoolExecutor
     pool.__init__, pool.submit, pool.shutdown = _new_pool, _submit, _shutdown
     future: Any = concurrent.futures.Future
+    concurrent.futures.wait = concurrent.futures._base.wait = _wait_for
     future.result, future.exception = _in_time(_result_of), _in_time(_exception_of)

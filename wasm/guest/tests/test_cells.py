@@ -318,7 +318,9 @@ class Tracebacks(Sandbox):
         self.gives("import asyncio\nasync def deep():\n    await asyncio.sleep(9)  # of cell 1")
         deep = 'File "<cell 1>", line 3, in deep\n    await asyncio.sleep(9)  # of cell 1'
         here = 'File "<cell {}>", line {}, in <module>\n    await {}\n'
-        interrupt = "import signal\nasyncio.get_running_loop().call_later(0.01, signal.raise_signal, 2)\n"
+        interrupt = (
+            "import signal\nasyncio.get_running_loop().call_later(0.01, signal.raise_signal, 2)\n"
+        )
         ways = {
             "deep()": deep,
             "asyncio.create_task(deep())": deep,

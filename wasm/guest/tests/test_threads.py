@@ -20,6 +20,30 @@ class Threads(Sandbox):
                 self.assertRegex(failure["message"], "two threads at once|waits for ever")
                 self.assertIn("there are no threads in the sandbox", failure["message"])
 
+    def test_the_pool_that_is_waited_for_goes_before_others(self):
+        for waits in (
+            "wanted[1].result()",
+            "wanted[1].exception()",
+            "wait(wanted)",
+            "wait(wanted, return_when=FIRST_COMPLETED)",
+        ):
+            source = (
+                "import threading\nfrom concurrent.futures import *\n"
+                "lock, order = threading.Lock(), []\n"
+                "def needs_lock():\n    with lock: order.append('other')\n"
+                "with ThreadPoolExecutor() as other, ThreadPoolExecutor() as pool:\n"
+                "    with lock:\n"
+                "        other.submit(needs_lock)\n"
+                "        wanted = [pool.submit(order.append, n) for n in range(2)]\n"
+                f"        {waits}\n"
+                "    first = order[:1]\n"
+                "[first, order[-1] == 'other' or order[1:]]"
+            )
+            with self.subTest(waits):
+                first, rest = self.returns(source)
+                self.assertEqual(first, [0])
+                self.assertIn(rest, (True, ["other", 1]))
+
     def test_an_exception_of_a_thread_is_printed_and_no_more(self):
         source = (
             "import threading\ndef work(): raise ValueError('inside')\n"
