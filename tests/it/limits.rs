@@ -134,7 +134,8 @@ fn memory_beyond_the_limit_is_refused() {
 fn needs_more_than(limit: &str) -> String {
     format!(
         "the run needed more than its limit of {limit} of memory: a call asks for more with \
-         `limits.memory_bytes`, up to the operator's `limits.max.memory`"
+         `limits.memory_bytes`, up to the operator's `limits.max.memory`; a session does so in the call that \
+         begins it"
     )
 }
 
@@ -200,7 +201,8 @@ pd.DataFrame({'a': ['text' * 1000] * 4000}).to_csv('large.csv')";
         let (class, message) = failed(&result);
         assert_eq!(class, "OSError", "{code}");
         let expected = "(the files of this run may have 8 MiB in all: a call asks for more with \
-            `limits.workspace_bytes`, up to the operator's `limits.max.workspace`)";
+            `limits.workspace_bytes`, up to the operator's `limits.max.workspace`; a session does so in the call \
+            that begins it)";
         assert!(message.starts_with("[Errno 28] No space left on device"), "{message}");
         assert!(message.ends_with(expected), "{message}");
     }

@@ -330,15 +330,18 @@ fn a_session_whose_caller_is_gone_before_it_knows_the_id_is_closed() {
         "session": "new"});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "run_code", "params": params});
     let body = body.to_string();
-    let mut connection = server.connect();
-    connection.send(format!(
-        "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    ));
-    eventually(PATIENCE, || (sessions() == 1).then_some(()));
-    drop(connection);
-    eventually(PATIENCE, || (sessions() == 0).then_some(()));
+    // Some of these callers go at the moment at which the session is made.
+    for _ in 0..20 {
+        let mut connection = server.connect();
+        connection.send(format!(
+            "POST /rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        ));
+        eventually(PATIENCE, || (sessions() == 1).then_some(()));
+        drop(connection);
+        eventually(PATIENCE, || (sessions() == 0).then_some(()));
+    }
 }
 
 #[test]

@@ -164,7 +164,8 @@ def _full_workspace() -> str:
     shown = f"{size >> 20:,} MiB" if size % (1 << 20) == 0 else f"{size:,} bytes"
     return (
         f"the files of this run may have {shown} in all: a call asks for more with "
-        "`limits.workspace_bytes`, up to the operator's `limits.max.workspace`"
+        "`limits.workspace_bytes`, up to the operator's `limits.max.workspace`; a session does so in the call "
+        "that begins it"
     )
 
 

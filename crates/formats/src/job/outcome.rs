@@ -187,7 +187,8 @@ impl fmt::Display for RunFailure {
                 write!(
                     f,
                     "the run needed more than its limit of {limit} of memory: a call asks for \
-                     more with `limits.memory_bytes`, up to the operator's `limits.max.memory`"
+                     more with `limits.memory_bytes`, up to the operator's `limits.max.memory`; a session \
+                     does so in the call that begins it"
                 )
             }
             Self::StackOverflow => f.write_str("the call stack overflowed"),
@@ -503,7 +504,8 @@ mod tests {
         assert_eq!(
             memory.to_string(),
             "the run needed more than its limit of 512 MiB of memory: a call asks for more with \
-             `limits.memory_bytes`, up to the operator's `limits.max.memory`"
+             `limits.memory_bytes`, up to the operator's `limits.max.memory`; a session does so in the \
+             call that begins it"
         );
     }
 }

@@ -108,8 +108,10 @@ impl SessionCalls for Service {
         caller: &Caller,
         order: NewSessionOrder,
     ) -> Result<SessionView, ServiceError> {
-        let session = self.begin_session(caller, order).await?;
-        self.sessions().view(&session).await
+        let (session, unknown) = self.begin_session(caller, order).await?;
+        let view = self.sessions().view(&session).await?;
+        unknown.keep();
+        Ok(view)
     }
 
     async fn interrupt_session(

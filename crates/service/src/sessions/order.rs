@@ -1,13 +1,10 @@
 //! Makes sessions, and carries out the cells that calls of `run_code` ask for.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use tokio::runtime::Handle;
 use tokio::select;
-use tracing::debug;
 
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
@@ -19,17 +16,16 @@ use crate::run::prepare::purpose::Bytecode;
 use crate::run::result::answered::Answered;
 use crate::service::Service;
 use crate::sessions::asking::begun_calls::EndedInTurn;
-use crate::sessions::asking::open_runs::{OpenRuns, OpenedRun};
+use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::{CellTurn, PlannedCell};
 use crate::sessions::cell_parts::CellParts;
-use crate::sessions::observed::{SessionEvent, SessionObserver};
 use crate::sessions::reproducible::session_seed::{SessionSeed, SessionSeedParam};
-use crate::sessions::room::SessionRoom;
 use crate::sessions::setup::{
     SessionSetup, is_of_run, limits_of_cell, limits_of_session, refuse_other_program,
     refuse_other_seed, refuse_what_cells_have_not, refuse_what_cells_set,
     refuse_what_first_cells_set, setup_of,
 };
+use crate::sessions::unknown_session::UnknownSession;
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;
@@ -38,10 +34,10 @@ use wardian_formats::protocol::methods::cells::{CellFate, SessionOrderParam};
 use wardian_formats::protocol::methods::execution::{RequestedLimits, RunCodeParams, RunResult};
 use wardian_formats::protocol::methods::input_blob::InputBlob;
 use wardian_formats::protocol::params_error::ParamsError;
-use wardian_sessions::{Sessions, StoredSession, TurnRequest};
+use wardian_sessions::{StoredSession, TurnRequest};
 use wardian_stores::tenants::Right;
-use wardian_vocabulary::error::{CauseChain, ErrorKind};
-use wardian_vocabulary::ids::{Digest, SessionId, TenantId};
+use wardian_vocabulary::error::ErrorKind;
+use wardian_vocabulary::ids::{Digest, SessionId};
 
 /// The id that stands for a session that does not exist yet.
 pub(super) const NEW: &str = "new";
@@ -90,7 +86,7 @@ impl Service {
         &self,
         caller: &Caller,
         order: NewSessionOrder,
-    ) -> Result<StoredSession, ServiceError> {
+    ) -> Result<(StoredSession, UnknownSession), ServiceError> {
         ensure_has(caller, Right::Code)?;
         let NewSessionOrder { label, mount_skills, input_blobs, limits, .. } = order;
         let NewSessionOrder { reproducible, idle_ms, max_age_ms, .. } = order;
@@ -144,8 +140,8 @@ impl Service {
         parts.open = opened.as_ref().map(OpenedRun::run);
         let (skills, blobs) = (&params.mount_skills, &params.input_blobs);
         let tools = params.tools.as_deref();
-        let is_new = order.id.as_deref().is_none_or(|id| id == NEW);
-        let (session, planned) = match order.id.as_deref().filter(|id| *id != NEW) {
+        // The caller learns the id of a new session from the answer alone.
+        let (session, planned, unknown) = match order.id.as_deref().filter(|id| *id != NEW) {
             None => {
                 let granted = self.granted_to_code(caller).asking(params.asks_nobody);
                 parts.granted = granted.of_cell(seed.as_ref(), &parts.code);
@@ -156,7 +152,8 @@ impl Service {
                 let limits = (limits, seed.as_ref());
                 let planned = self.plan_guest(caller, code, mounts, limits).await?;
                 let setup = (&planned, blobs.clone(), seed, SessionKind::Lasting);
-                (self.add_session(caller, setup, label, [None, None]).await?, planned)
+                let (made, unknown) = self.add_session(caller, setup, label, [None, None]).await?;
+                (made, planned, Some(unknown))
             }
             Some(id) => {
                 refuse_what_first_cells_set(skills, blobs)?;
@@ -168,12 +165,9 @@ impl Service {
                 parts.granted = granted.of_cell(own.as_ref(), &parts.code);
                 parts.tools = self.called_tools(caller, tools, &parts.granted).await?;
                 let planned = self.plan_next(caller, &session, &parts).await?;
-                (session, planned)
+                (session, planned, None)
             }
         };
-        // The caller learns the id of a new session from the answer alone.
-        let unknown =
-            is_new.then(|| UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id));
         let begun = async {
             let turn = self.turn_of(caller, &session.id, &order, parts.code.clone()).await?;
             let next = parts.next_part();
@@ -415,7 +409,7 @@ impl Service {
         (planned, blobs, seed, kind): MadeSession<'_>,
         label: Option<String>,
         [idle, max_age]: [Option<Duration>; 2],
-    ) -> Result<StoredSession, ServiceError> {
+    ) -> Result<(StoredSession, UnknownSession), ServiceError> {
         let (image, _held) = self.supplies.pin_image(caller, planned).await?;
         let layers = self.supplies.layers_for(caller, planned).await?;
         let layers: Vec<Digest> = layers.mounts.iter().map(|layer| layer.digest).collect();
@@ -429,55 +423,7 @@ impl Service {
         let setup = SessionSetup { is_run, runs_skill, ..setup };
         let setup = serde_json::to_string(&setup).map_err(ServiceError::Unserialisable)?;
         let order = wardian_sessions::SessionOrder { label, image, setup, idle, max_age };
-        let made = self.sessions().store()?.create(&caller.tenant, order).await?;
-        self.sessions().observer().note(SessionEvent::Created, caller, made.id.as_str());
-        Ok(made)
-    }
-}
-
-/// A new session whose id its caller does not know yet. Dropped before the answer, it closes the session.
-#[derive(Debug)]
-pub(super) struct UnknownSession {
-    runs: Arc<OpenRuns>,
-    /// `None` once the caller knows the session.
-    place: Option<(Sessions, SessionObserver, TenantId, SessionId)>,
-}
-
-impl UnknownSession {
-    pub(super) fn of(
-        room: &SessionRoom,
-        store: &Sessions,
-        owner: &TenantId,
-        session: &SessionId,
-    ) -> Self {
-        let place = Some((store.clone(), room.observer(), owner.clone(), session.clone()));
-        Self { runs: Arc::clone(room.open_runs()), place }
-    }
-
-    /// The answer names the session.
-    pub(super) fn keep(mut self) {
-        self.place = None;
-    }
-}
-
-impl Drop for UnknownSession {
-    fn drop(&mut self) {
-        // Without a runtime the server is ending, and the session expires.
-        if let (Some(unknown), Ok(runtime)) = (self.place.take(), Handle::try_current()) {
-            let (store, observer, tenant, id) = unknown;
-            // Somebody else has found it, and its cell goes on in that call.
-            if self.runs.calls().is_going_on(&id) {
-                return;
-            }
-            runtime.spawn(async move {
-                match store.close(&tenant, &id).await {
-                    Ok(()) => observer.end_alone(SessionEvent::Closed, &tenant, &id),
-                    Err(cause) => {
-                        debug!(session.id = %id, "not closed: {}", CauseChain(&cause));
-                    }
-                }
-            });
-        }
+        UnknownSession::make(self.sessions(), caller, order).await
     }
 }
 

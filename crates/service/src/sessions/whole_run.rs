@@ -16,7 +16,7 @@ use crate::service::Service;
 use crate::sessions::asking::open_runs::OpenedRun;
 use crate::sessions::cell::CellTurn;
 use crate::sessions::cell_parts::CellParts;
-use crate::sessions::order::{SessionKind, UnknownSession, waits_on};
+use crate::sessions::order::{SessionKind, waits_on};
 use crate::sessions::reproducible::session_seed::SessionSeed;
 use wardian_formats::job::limits::RunLimits;
 use wardian_formats::protocol::MethodResult;
@@ -145,9 +145,8 @@ impl Service {
         let label = parts.label.as_ref().map_or(LABEL, RunLabel::as_str).to_owned();
         let made = (&planned, blobs, seed, SessionKind::OfRun);
         let idle = Some(store.longest_wait());
-        let session = self.add_session(caller, made, Some(label), [idle, None]).await?;
         // However this ends, a session that its caller does not know is closed.
-        let unknown = UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id);
+        let (session, unknown) = self.add_session(caller, made, Some(label), [idle, None]).await?;
         let begun = async {
             let (source, wait) = (parts.code.clone(), Duration::ZERO);
             let turn = TurnRequest { source, if_checkpoint: None, wait };

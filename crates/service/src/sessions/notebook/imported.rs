@@ -9,7 +9,7 @@ use crate::error::ServiceError;
 use crate::service::Service;
 use crate::sessions::cell_parts::CellParts;
 use crate::sessions::notebook::programs::{NotebookProgram, programs_of};
-use crate::sessions::order::{NewSessionOrder, UnknownSession};
+use crate::sessions::order::NewSessionOrder;
 use crate::sessions::reproducible::session_seed::SessionSeedParam;
 use crate::sessions::views::SessionView;
 use wardian_formats::job::KeepFiles;
@@ -80,10 +80,9 @@ impl Service {
         caller.memory.reserve(ByteCount::from(programs.len().saturating_mul(CELL_ROOM)))?;
         let NotebookOrder { allows_errors, label, reproducible } = order;
         let begun = NewSessionOrder { label, reproducible, ..NewSessionOrder::default() };
-        let session = self.begin_session(caller, begun).await?;
-        let store = self.sessions().store()?;
         // The caller learns the id from the answer alone.
-        let unknown = UnknownSession::of(self.sessions(), store, &caller.tenant, &session.id);
+        let (session, unknown) = self.begin_session(caller, begun).await?;
+        let store = self.sessions().store()?;
         let (mut cells, mut stopped) = (Vec::with_capacity(programs.len()), None);
         for program in programs {
             let place = program.place;

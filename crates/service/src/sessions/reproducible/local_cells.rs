@@ -113,7 +113,9 @@ impl Service {
         if let Err(error) = loaded.map_err(ServiceError::Interrupted)? {
             warn!("an image cannot be loaded: {}", CauseChain(&*error));
         }
-        Ok(self.begin_session(caller, order).await?.id)
+        let (session, unknown) = self.begin_session(caller, order).await?;
+        unknown.keep();
+        Ok(session.id)
     }
 
     /// Runs a cell of the local user in a session.

@@ -93,7 +93,8 @@ impl Service {
         };
         let seed = planned.reproducible.map(SessionSeed::of_run);
         let made = (&planned, blobs, seed, SessionKind::OfRun);
-        let session = self.add_session(caller, made, None, [None, None]).await?;
+        let (session, unknown) = self.add_session(caller, made, None, [None, None]).await?;
+        unknown.keep();
         let order = TurnRequest { source, ..TurnRequest::default() };
         let turn = store.take_turn(&caller.tenant, &session.id, order).await?;
         let (next, turn) = (parts.next_part(), CellTurn::Own(Box::new(turn)));
