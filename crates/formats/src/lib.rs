@@ -1,7 +1,6 @@
-//! Bytes in, typed values out: skills, the protocol, notebooks, orders of runs, and what proves a run.
+//! Bytes in, typed values out: skills, the protocol, orders of runs, and what proves a run.
 
 pub mod job;
-pub mod notebook;
 pub mod protocol;
 pub mod provenance;
 pub mod skill;

@@ -9,7 +9,7 @@ use crate::keys::{PackKey, TenantKey, random};
 use crate::sessions::{Inner, Sessions, in_task};
 use wardian_stores::blobs::local::disk::Disk;
 use wardian_stores::sessions::{
-    Forgotten, ForkParts, ForkRoom, Forked, Named, NewFork, StoredCheckpoint, StoredPack,
+    CheckpointNaming, Forgotten, ForkParts, ForkRoom, Forked, NewFork, StoredCheckpoint, StoredPack,
 };
 use wardian_vocabulary::ids::{CheckpointId, SessionId, TenantId};
 
@@ -147,11 +147,11 @@ impl<D: Disk> Sessions<D> {
     ) -> Result<(), SessionsError> {
         self.find(tenant, session).await?;
         match self.0.store.name_checkpoint(session, checkpoint, name).await? {
-            Named::Done => Ok(()),
-            Named::NotFound => {
+            CheckpointNaming::Done => Ok(()),
+            CheckpointNaming::NotFound => {
                 Err(SessionsError::NoCheckpoint { checkpoint: Some(checkpoint.clone()) })
             }
-            Named::Taken(checkpoint) => Err(SessionsError::NameTaken { checkpoint }),
+            CheckpointNaming::Taken(checkpoint) => Err(SessionsError::NameTaken { checkpoint }),
         }
     }
 

@@ -24,6 +24,5 @@ pub(crate) mod reproducible;
 pub(crate) mod room;
 pub(crate) mod setup;
 mod turns;
-pub(crate) mod unknown_session;
 pub(crate) mod views;
 mod whole_run;

@@ -25,7 +25,7 @@ use crate::sessions::setup::{
     refuse_other_seed, refuse_what_cells_have_not, refuse_what_cells_set,
     refuse_what_first_cells_set, setup_of,
 };
-use crate::sessions::unknown_session::UnknownSession;
+use crate::sessions::turns::unknown_session::UnknownSession;
 use crate::sessions::views::{checkpoint_id, session_id, wait_of};
 use wardian_formats::job::Program;
 use wardian_formats::job::limits::RunLimits;

@@ -28,8 +28,8 @@ pub use crate::sessions::rows::{
     StoredCell, StoredCheckpoint, StoredPack, StoredSession, WaitingCell, WrappedKey,
 };
 pub use crate::sessions::store::{
-    Begun, BegunCell, CellCommit, Committed, Forgotten, ForkRoom, Forked, KEPT_INTERVAL,
-    KEPT_NEWEST, MAX_EXPIRED, Named, Removal, SessionCells, SessionCheckpoints, SessionRows,
-    SessionStore,
+    Begun, BegunCell, CellCommit, CheckpointNaming, Committed, Forgotten, ForkRoom, Forked,
+    KEPT_INTERVAL, KEPT_NEWEST, MAX_EXPIRED, Removal, SessionCells, SessionCheckpoints,
+    SessionRows, SessionStore,
 };
 pub use crate::sessions::tenant_key::{SESSION_KEY_LENGTH, TenantSessionKeys};

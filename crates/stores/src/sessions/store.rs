@@ -222,7 +222,7 @@ pub trait SessionCheckpoints: Send + Sync {
         session: &SessionId,
         checkpoint: &CheckpointId,
         name: Option<&str>,
-    ) -> Result<Named, DatabaseError>;
+    ) -> Result<CheckpointNaming, DatabaseError>;
 
     /// The checkpoint with this name, the newest one if there are several.
     async fn named_checkpoint(
@@ -277,7 +277,7 @@ pub enum Forked {
 
 /// What became of the name of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Named {
+pub enum CheckpointNaming {
     /// The checkpoint has it, or has none any more.
     Done,
     /// The session has no such checkpoint.

@@ -757,19 +757,21 @@ impl SessionCheckpoints for MemorySessions {
         session: &SessionId,
         checkpoint: &CheckpointId,
         name: Option<&str>,
-    ) -> Result<Named, DatabaseError> {
+    ) -> Result<CheckpointNaming, DatabaseError> {
         let mut tables = self.0.lock();
-        let Some(session) = tables.sessions.get_mut(session) else { return Ok(Named::NotFound) };
+        let Some(session) = tables.sessions.get_mut(session) else {
+            return Ok(CheckpointNaming::NotFound);
+        };
         let has_name = |one: &&StoredCheckpoint| name.is_some() && one.name.as_deref() == name;
         let taken = session.checkpoints.values().find(has_name).map(|one| one.id.clone());
         let Some(found) = session.checkpoints.values_mut().find(|one| one.id == *checkpoint) else {
-            return Ok(Named::NotFound);
+            return Ok(CheckpointNaming::NotFound);
         };
         if let Some(taken) = taken.filter(|taken| taken != checkpoint) {
-            return Ok(Named::Taken(taken));
+            return Ok(CheckpointNaming::Taken(taken));
         }
         found.name = name.map(str::to_owned);
-        Ok(Named::Done)
+        Ok(CheckpointNaming::Done)
     }
 
     async fn named_checkpoint(

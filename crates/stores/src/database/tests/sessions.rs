@@ -248,7 +248,7 @@ async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
             match cell {
                 2 => {
                     let named = store.name_checkpoint(&one, &made[1], Some("two")).await;
-                    assert_eq!(named.unwrap(), Named::Done);
+                    assert_eq!(named.unwrap(), CheckpointNaming::Done);
                 }
                 // The head is an old one.
                 20 => assert!(store.restore(&one, &made[12], NOW).await.unwrap()),
@@ -273,10 +273,14 @@ async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
         let name_of = async |at: usize, given: Option<&str>| {
             store.name_checkpoint(&one, &made[at], given).await.unwrap()
         };
-        assert_eq!(name_of(19, None).await, Named::NotFound, "{name}");
-        assert_eq!(name_of(19, Some("two")).await, Named::NotFound, "{name}");
-        assert_eq!(name_of(39, Some("two")).await, Named::Taken(made[1].clone()), "{name}");
-        assert_eq!(name_of(1, Some("two")).await, Named::Done, "{name}");
+        assert_eq!(name_of(19, None).await, CheckpointNaming::NotFound, "{name}");
+        assert_eq!(name_of(19, Some("two")).await, CheckpointNaming::NotFound, "{name}");
+        assert_eq!(
+            name_of(39, Some("two")).await,
+            CheckpointNaming::Taken(made[1].clone()),
+            "{name}"
+        );
+        assert_eq!(name_of(1, Some("two")).await, CheckpointNaming::Done, "{name}");
         let found = store.named_checkpoint(&one, "two").await.unwrap();
         assert_eq!(found.as_ref(), Some(&made[1]), "{name}");
         assert_eq!(store.named_checkpoint(&one, "three").await.unwrap(), None, "{name}");
@@ -287,7 +291,7 @@ async fn checkpoints_are_thinned_out_and_needed_packs_stay() {
         assert!(store.cells_up_to(&one, 41, 0).await.unwrap().is_empty(), "{name}");
         assert!(!store.restore(&one, &made[19], NOW).await.unwrap(), "{name}");
         // Without its name it goes with the next cell; its pack is needed by 10.
-        assert_eq!(name_of(1, None).await, Named::Done, "{name}");
+        assert_eq!(name_of(1, None).await, CheckpointNaming::Done, "{name}");
         let (_, gone) = run(&*store, 1, true).await;
         assert!(gone.is_empty() && !kept(&*store, 1).await.contains(&2), "{name}");
     }

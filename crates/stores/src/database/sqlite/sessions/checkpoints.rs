@@ -12,7 +12,7 @@ use crate::database::sqlite::sessions::packs::remove_checkpoint;
 use crate::database::sqlite::sessions::parts::{find_checkpoint, head_of_open, use_session};
 use crate::database_error::DatabaseError;
 use crate::sessions::rows::{PackId, StoredCheckpoint, StoredPack};
-use crate::sessions::store::{Forgotten, Named, SessionCheckpoints};
+use crate::sessions::store::{CheckpointNaming, Forgotten, SessionCheckpoints};
 use wardian_vocabulary::ids::{CheckpointId, SessionId};
 
 /// The packs that lead to a checkpoint, or to the state in which a cell waits. Each row is taken once, so a
@@ -76,7 +76,7 @@ impl SessionCheckpoints for SqliteSessions {
         session: &SessionId,
         checkpoint: &CheckpointId,
         name: Option<&str>,
-    ) -> Result<Named, DatabaseError> {
+    ) -> Result<CheckpointNaming, DatabaseError> {
         // One statement, so that of two that give the same name at once, one finds it taken.
         let named = "UPDATE session_checkpoints SET name = $3 \
                      WHERE session_id = $1 AND checkpoint = $2 AND NOT EXISTS \
@@ -87,16 +87,16 @@ impl SessionCheckpoints for SqliteSessions {
             .bind(checkpoint.to_string())
             .bind(name.map(str::to_owned));
         if named.execute(self.file.connections()).await?.rows_affected() == 1 {
-            return Ok(Named::Done);
+            return Ok(CheckpointNaming::Done);
         }
         if self.checkpoint(session, checkpoint).await?.is_none() {
-            return Ok(Named::NotFound);
+            return Ok(CheckpointNaming::NotFound);
         }
         let taken = match name {
             Some(name) => self.named_checkpoint(session, name).await?,
             None => None,
         };
-        Ok(taken.map_or(Named::NotFound, Named::Taken))
+        Ok(taken.map_or(CheckpointNaming::NotFound, CheckpointNaming::Taken))
     }
 
     async fn named_checkpoint(
