@@ -49,6 +49,7 @@ pub use crate::sessions::files::read::{FileDownload, FileListOrder, SessionFileL
 pub use crate::sessions::files::write::{ChangeOrder, FileChange, FileUpload};
 pub use crate::sessions::notebook::download::{NotebookDownload, NotebookPiece};
 pub use crate::sessions::notebook::imported::{ImportedCell, ImportedNotebook, NotebookOrder};
+pub use crate::sessions::notebook::language::NotebookMetadata;
 pub use crate::sessions::observed::SessionObserver;
 pub use crate::sessions::order::NewSessionOrder;
 pub use crate::sessions::reproducible::local_cells::{LocalCell, LocalCellLimits, LocalCellResult};

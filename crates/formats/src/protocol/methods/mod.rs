@@ -1,4 +1,4 @@
-//! Parameters and results of the eight methods, and what is sent beside them.
+//! Parameters and results of the eight methods.
 
 pub mod asking;
 pub mod blob_members;
@@ -9,7 +9,6 @@ pub mod discovery;
 pub mod execution;
 pub mod input_blob;
 pub mod limit_bounds;
-pub mod notebook;
 pub mod requested_limits;
 pub mod run_answers;
 pub mod scripts;

@@ -6,6 +6,7 @@
 mod cells;
 pub(crate) mod download;
 pub(crate) mod imported;
+pub(crate) mod language;
 mod pictures;
 mod programs;
 pub(crate) mod stored_cells;

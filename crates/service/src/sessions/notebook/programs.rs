@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error as _, SeqAccess, Visitor};
 
-use wardian_formats::protocol::methods::notebook::NotebookMetadata;
+use crate::sessions::notebook::language::NotebookMetadata;
 use wardian_formats::protocol::params_error::ParamsError;
 
 /// Maximum number of cells with programs.

@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 
 use crate::cli::commands::test::report::outcomes::{MAX_MESSAGE, cut};
 use crate::cli::failed::Failed;
-use wardian_formats::protocol::methods::notebook::NotebookMetadata;
+use wardian_service::NotebookMetadata;
 
 /// Largest notebook, in bytes.
 pub(crate) const MAX_NOTEBOOK: u64 = 64 << 20;
