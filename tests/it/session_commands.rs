@@ -96,7 +96,7 @@ fn sessions_are_kept_continued_and_controlled() {
     let back = at(&place, &server, &["repl", "--session", &id], "x\n").with(0);
     assert_eq!(back.stdout, "1\n");
     let refused = at(&place, &server, &["sessions", "restore", &id, "unknown"], "").with(2);
-    assert!(refused.stderr.contains("no checkpoint with the id or name `unknown`"));
+    assert!(refused.stderr.contains("no checkpoint with the id or name `unknown`"), "{refused:?}");
 
     let notebook = ["sessions", "notebook", &id, "-o", "a.ipynb"];
     at(&place, &server, &notebook, "").with(0);

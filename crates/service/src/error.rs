@@ -81,8 +81,8 @@ pub enum ServiceError {
         /// The id as sent.
         id: String,
     },
-    /// A text that is no well-formed id of a checkpoint, so there is no such checkpoint.
-    #[error("the session has no checkpoint `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
+    /// A text that is neither the id nor the name of a checkpoint.
+    #[error("the session has no checkpoint with the id or name `{}`", .id.chars().take(80).collect::<String>().escape_debug())]
     NoSuchCheckpoint {
         /// The id as sent.
         id: String,

@@ -1,6 +1,7 @@
 //! The sessions of a server.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,8 +281,8 @@ impl<D: Disk> Sessions<D> {
         Ok(self.0.store.cells(session, after, limit).await?)
     }
 
-    /// The numbers of those cells of a session that led to the state after the cell `last`, or to its present one, as
-    /// far as they are higher than `after`. A fork has only those that ran in itself.
+    /// Those of the cells of a session with these numbers that led to the state after the cell `last`, or to its
+    /// present one. A fork has only those that ran in itself.
     ///
     /// # Errors
     ///
@@ -291,12 +292,12 @@ impl<D: Disk> Sessions<D> {
         tenant: &TenantId,
         session: &SessionId,
         last: Option<u32>,
-        after: u32,
+        among: RangeInclusive<u32>,
     ) -> Result<BTreeSet<u32>, SessionsError> {
         let head = self.find(tenant, session).await?.head;
         let last = last.or(head.map(|head| head.cell()));
         let Some(last) = last else { return Ok(BTreeSet::new()) };
-        Ok(self.0.store.cells_up_to(session, last, after).await?)
+        Ok(self.0.store.cells_up_to(session, last, among).await?)
     }
 
     /// Closes a session, also while a cell is running in it, which can be committed no more. Its keys go

@@ -124,7 +124,7 @@ fn ensure_table(import: &Import<'_>, of: TableType) -> Result<(), SideFault> {
 /// The value of an imported global. All of them are addresses, or numbers of slots.
 fn global(import: &Import<'_>, of: GlobalType, place: SidePlace) -> Result<SideGlobal, SideFault> {
     if of.content_type != ValType::I32 {
-        return Err(SideFault::import(import.name, "a global that is no address"));
+        return Err(SideFault::import(import.name, "a global that is not an address"));
     }
     match (import.module, import.name) {
         ("env", "__stack_pointer") => Ok(SideGlobal::StackPointer),

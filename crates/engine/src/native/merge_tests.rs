@@ -503,7 +503,7 @@ fn imports_that_the_engine_lacks_are_refused() {
         (side(r#"(import "env" "other" (global i32))"#, init), "`other`, an unknown global"),
         (
             side(r#"(import "GOT.mem" "PyLong_Type" (global (mut i64)))"#, init),
-            "`PyLong_Type`, a global that is no address",
+            "`PyLong_Type`, a global that is not an address",
         ),
         (side(r#"(import "env" "other" (tag))"#, init), "`other`, an unknown tag"),
         (

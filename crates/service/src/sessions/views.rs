@@ -218,11 +218,14 @@ pub struct CellView {
     pub left: bool,
 }
 
-/// Why a cell is rolled back that nothing has ended.
+/// The name of the state of cells that were kept.
+const KEPT: &str = "kept";
+
+/// The reason for a cell that was rolled back without a result.
 const NEVER_ENDED: &str = "the server stopped before the cell had ended, or has lost its state";
 
-/// Why a cell is rolled back that was kept before.
-const LOST: &str = "its state was lost when the server's machine lost its power, or with its file";
+/// The reason for a cell that was rolled back after it had been kept.
+const LOST: &str = "its state was lost: the server's machine lost its power, or a file is gone";
 
 impl CellView {
     /// A cell of this session.
@@ -253,18 +256,13 @@ impl CellView {
             left: false,
         }
     }
-}
 
-impl CellView {
     /// The same cell of a session whose present state these cells led to.
     pub(crate) fn in_state_of(self, path: &BTreeSet<u32>) -> Self {
         let left = self.state == KEPT && !path.contains(&self.number);
         Self { left, ..self }
     }
 }
-
-/// The name of the state of cells that were kept.
-const KEPT: &str = "kept";
 
 /// Why a cell is rolled back, unless its result says it.
 fn reason_beside(cell: &StoredCell) -> Option<Cow<'static, str>> {

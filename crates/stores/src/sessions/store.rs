@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
 
@@ -180,13 +181,12 @@ pub trait SessionCells: Send + Sync {
         limit: u64,
     ) -> Result<Vec<StoredCell>, DatabaseError>;
 
-    /// The numbers of the cells that led to the state after the cell `last`, that one among them, as far as they are
-    /// higher than `after`.
+    /// Those of the cells with these numbers that led to the state after the cell `last`, that one among them.
     async fn cells_up_to(
         &self,
         session: &SessionId,
         last: u32,
-        after: u32,
+        among: RangeInclusive<u32>,
     ) -> Result<BTreeSet<u32>, DatabaseError>;
 }
 

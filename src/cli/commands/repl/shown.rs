@@ -9,10 +9,8 @@ use crate::cli::commands::repl::call::{CellError, CellOutput, CellResult, ShownF
 use crate::cli::terminal::json_layout::laid_out;
 use crate::cli::terminal::output::{note, print, print_error, print_line, shown};
 use crate::cli::terminal::readable::readable;
+use wardian_formats::protocol::methods::execution::value_in_preview;
 use wardian_vocabulary::units::ByteCount;
-
-/// The beginning of an output that has a value which is no object.
-const WRAPPED: &str = "{\"result\":";
 
 /// Shows the output of a cell while it runs. It is the user's own program, so nothing is escaped.
 #[derive(Debug)]
@@ -118,7 +116,7 @@ fn value(output: &RawValue, is_truncated: bool) -> String {
         let size = readable(ByteCount::bytes(whole.size_bytes));
         return format!(
             "{}…\n<the whole value: {size}, {}>",
-            shown(whole.preview.strip_prefix(WRAPPED).unwrap_or(&whole.preview)),
+            shown(value_in_preview(&whole.preview)),
             shown(&whole.blob_id)
         );
     }

@@ -17,13 +17,12 @@ use crate::cli::commands::sessions::args::SessionsCommand;
 use crate::cli::commands::sessions::files::{FilePlace, get_file, list_files, put_file};
 use crate::cli::commands::sessions::import::{ImportOrder, import};
 use crate::cli::commands::sessions::listed::{list, show};
-use crate::cli::commands::sessions::views::CheckpointsView;
 use crate::cli::commands::whole_file::write_whole;
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::terminal::output::{note, print_bytes, print_json, print_line, shown};
 use wardian_config::Config;
-use wardian_vocabulary::ids::{CheckpointId, SessionId};
+use wardian_vocabulary::ids::SessionId;
 
 pub(crate) use crate::cli::commands::sessions::views::{ListedSession, path};
 
@@ -44,20 +43,16 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
         SessionsCommand::Show { id, json, .. } => show(server, &SessionId::parse(id)?, *json)?,
         SessionsCommand::Fork { id, checkpoint, count, seed, json, .. } => {
             let id = SessionId::parse(id)?;
-            let named = checkpoint.as_deref();
-            let checkpoint = named.map(|named| checkpoint_of(server, &id, named)).transpose()?;
-            let (checkpoint, count) = (checkpoint.as_ref(), Some(*count));
+            let (checkpoint, count) = (checkpoint.as_deref(), Some(*count));
             return fork(server, &id, &CheckpointChoice { checkpoint, count, seed: *seed }, *json);
         }
         SessionsCommand::Restore { id, checkpoint, .. } => {
             let id = SessionId::parse(id)?;
-            let checkpoint = checkpoint_of(server, &id, checkpoint)?;
-            let checkpoint = Some(&checkpoint);
+            let checkpoint = Some(checkpoint.as_str());
             let body = CheckpointChoice { checkpoint, count: None, seed: None };
             let restored: ListedSession =
                 server.post_json(&format!("{}/restore", path(&id)), &body)?;
-            let now = restored.checkpoint.as_ref().or(checkpoint);
-            let now = now.map(ToString::to_string).unwrap_or_default();
+            let now = restored.checkpoint.map(|now| now.to_string()).unwrap_or_default();
             print_line(&format!("session `{id}` is at checkpoint `{now}`"));
         }
         SessionsCommand::Close { ids, .. } => return close(server, ids),
@@ -95,11 +90,11 @@ fn perform(server: &Remote, command: &SessionsCommand) -> Result<Exit, Failed> {
     Ok(Exit::Done)
 }
 
-/// A checkpoint to begin with or to go back to.
+/// A checkpoint to begin with or to go back to, by its id or its name.
 #[derive(Serialize)]
 struct CheckpointChoice<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    checkpoint: Option<&'a CheckpointId>,
+    checkpoint: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,22 +113,6 @@ struct Forks {
 enum ListedFork {
     Made(Box<ListedSession>),
     Refused { error: String },
-}
-
-/// The checkpoint with this id or name.
-fn checkpoint_of(server: &Remote, id: &SessionId, named: &str) -> Result<CheckpointId, Failed> {
-    if let Ok(checkpoint) = CheckpointId::parse(named) {
-        return Ok(checkpoint);
-    }
-    let of_session: CheckpointsView = server.find_json(&path(id))?;
-    let found = of_session.checkpoints.into_iter().find(|one| one.name.as_deref() == Some(named));
-    found.map(|one| one.id).ok_or_else(|| {
-        Failed::usage(format!(
-            "session `{id}` has no checkpoint with the id or name `{}`; `wardian sessions show \
-             {id}` lists its checkpoints",
-            shown(named)
-        ))
-    })
 }
 
 /// Prints the forks that were made, and says which were not.

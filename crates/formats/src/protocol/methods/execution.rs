@@ -478,6 +478,15 @@ pub struct TruncatedOutput {
     pub preview: String,
 }
 
+/// The beginning of an output whose value is not an object: it is the member `result` of one.
+const WRAPPED: &str = "{\"result\":";
+
+/// The beginning of a value, in the [`preview`](TruncatedOutput::preview) of its output.
+#[must_use]
+pub fn value_in_preview(preview: &str) -> &str {
+    preview.strip_prefix(WRAPPED).unwrap_or(preview)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,12 +12,9 @@ use crate::sessions::notebook::download::mark_of;
 use crate::sessions::notebook::pictures::BlobFate;
 use crate::sessions::views::CellView;
 use wardian_formats::protocol::methods::cells::{DisplayedForm, DisplayedObject};
-use wardian_formats::protocol::methods::execution::TruncatedOutput;
+use wardian_formats::protocol::methods::execution::{TruncatedOutput, value_in_preview};
 use wardian_sessions::ForkedFrom;
 use wardian_vocabulary::ids::{BlobId, CheckpointId};
-
-/// The beginning of an output that has a value which is no object.
-const WRAPPED: &str = "{\"result\":";
 
 /// The members of a result that a notebook shows.
 #[derive(Debug, Default, Deserialize)]
@@ -164,7 +161,7 @@ impl NotebookCells {
     }
 }
 
-/// A note in the place of the cells up to a fork.
+/// A note in place of the cells before a fork.
 fn note_on<'a>(from: &ForkedFrom) -> NotebookPart<'a> {
     let ForkedFrom { session, checkpoint } = from;
     NotebookPart::Note {
@@ -172,7 +169,7 @@ fn note_on<'a>(from: &ForkedFrom) -> NotebookPart<'a> {
         id: "missing",
         metadata: json!({}),
         source: format!(
-            "The cells up to {} are missing: they ran in the session `{session}`, which is closed.",
+            "Cells 1 to {} are missing: they ran in the session `{session}`, which is closed or too many forks away.",
             checkpoint.cell()
         ),
     }
@@ -306,7 +303,7 @@ fn shown_value(output: &str) -> &str {
 /// its blob.
 fn beginning_of(cut: &TruncatedOutput) -> (String, Value) {
     let TruncatedOutput { blob_id, size_bytes, preview, .. } = cut;
-    let shown = preview.strip_prefix(WRAPPED).unwrap_or(preview);
+    let shown = value_in_preview(preview);
     let text = format!(
         "{shown}\n[this is the beginning of a value of {size_bytes} bytes; `wardian blobs get {blob_id}` saves it]"
     );

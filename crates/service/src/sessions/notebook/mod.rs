@@ -30,7 +30,7 @@ pub(crate) struct NotebookParts {
     pub(crate) cells: Vec<CellView>,
     /// Cells from this one on have no room.
     pub(crate) left_out: Option<u32>,
-    /// The checkpoint whose cells are missing at the beginning: its session is closed.
+    /// The fork before which cells are missing: their session is closed, or too many forks away.
     pub(crate) missing: Option<ForkedFrom>,
 }
 

@@ -1,5 +1,7 @@
 //! Reads the cells of a session from the store, in pages and as a notebook.
 
+use std::ops::RangeInclusive;
+
 use crate::caller::Caller;
 use crate::error::ServiceError;
 use crate::sessions::kept_cells::read_cells::{read_cells, text_length};
@@ -8,7 +10,7 @@ use crate::sessions::notebook::{NotebookParts, notebook_of};
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{CellPage, CellView, session_id};
 use crate::transfers::BlobTransfers;
-use wardian_sessions::{ForkedFrom, Sessions, SessionsError};
+use wardian_sessions::{ForkedFrom, Sessions, SessionsError, StoredCell};
 use wardian_vocabulary::ids::SessionId;
 use wardian_vocabulary::units::ByteCount;
 
@@ -46,7 +48,7 @@ impl SessionRoom {
         let mut cells = read_cells(store, caller, &id, after, most).await?;
         self.held().show(&id, &mut cells);
         // A cell that is kept meanwhile is not among these.
-        let path = store.cells_of_state(&caller.tenant, &id, None, after).await?;
+        let path = store.cells_of_state(&caller.tenant, &id, None, numbers_of(&cells)).await?;
         let view = |cell| CellView::of(&id, cell).in_state_of(&path);
         Ok(CellPage { cells: cells.into_iter().map(view).collect() })
     }
@@ -81,7 +83,8 @@ impl SessionRoom {
             bytes = bytes.saturating_sub(lengths);
             let end = cells.last().map_or(0, |cell| cell.number);
             let further = store.cells(&caller.tenant, &session, end, 1).await?;
-            let path = store.cells_of_state(&caller.tenant, &session, last, 0).await?;
+            let among = numbers_of(&cells);
+            let path = store.cells_of_state(&caller.tenant, &session, last, among).await?;
             let view = |cell| CellView::without_session(cell).in_state_of(&path);
             parts.cells.extend(cells.into_iter().map(view));
             let further = further.first().map(|next| next.number);
@@ -92,6 +95,13 @@ impl SessionRoom {
         }
         notebook_of(caller, blobs, parts).await
     }
+}
+
+/// The numbers from that of the first of these cells to that of the last one.
+fn numbers_of(cells: &[StoredCell]) -> RangeInclusive<u32> {
+    let [first, last] =
+        [cells.first(), cells.last()].map(|cell| cell.map_or(0, |cell| cell.number));
+    first..=last
 }
 
 /// A session whose cells are in a notebook.

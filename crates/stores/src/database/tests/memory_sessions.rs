@@ -2,6 +2,7 @@
 //! all rows what a database keeps track of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -697,14 +698,16 @@ impl SessionCells for MemorySessions {
         &self,
         session: &SessionId,
         last: u32,
-        after: u32,
+        among: RangeInclusive<u32>,
     ) -> Result<BTreeSet<u32>, DatabaseError> {
         let tables = self.0.lock();
         let cells = tables.sessions.get(session).map(|one| &one.cells);
         let (mut path, mut next) = (BTreeSet::new(), last);
-        while let Some(cell) = cells.and_then(|cells| cells.get(&next)).filter(|_| next > after) {
-            path.insert(next);
-            next = cell.began_after.min(next - 1);
+        while let Some(cell) = cells.and_then(|cells| cells.get(&next)) {
+            if among.contains(&next) {
+                path.insert(next);
+            }
+            next = cell.began_after;
         }
         Ok(path)
     }

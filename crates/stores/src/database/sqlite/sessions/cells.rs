@@ -1,6 +1,7 @@
 //! The cells of sessions.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use async_trait::async_trait;
 
@@ -230,19 +231,20 @@ impl SessionCells for SqliteSessions {
         &self,
         session: &SessionId,
         last: u32,
-        after: u32,
+        among: RangeInclusive<u32>,
     ) -> Result<BTreeSet<u32>, DatabaseError> {
         let cells: Vec<i64> = sqlx::query_scalar(
             "WITH RECURSIVE path (number, began_after) AS ( \
              SELECT number, began_after FROM session_cells WHERE session_id = $1 AND number = $2 \
              UNION ALL SELECT cells.number, cells.began_after FROM path JOIN session_cells AS cells \
              ON cells.session_id = $1 AND cells.number = path.began_after \
-             AND cells.number < path.number WHERE cells.number > $3) \
-             SELECT number FROM path WHERE number > $3",
+             AND cells.number < path.number WHERE cells.number >= $3) \
+             SELECT number FROM path WHERE number BETWEEN $3 AND $4",
         )
         .bind(session.to_string())
         .bind(i64::from(last))
-        .bind(i64::from(after))
+        .bind(i64::from(*among.start()))
+        .bind(i64::from(*among.end()))
         .fetch_all(self.file.connections())
         .await?;
         cells.into_iter().map(small).collect()
