@@ -132,9 +132,8 @@ fn a_damaged_state_is_refused_by_its_name_and_the_operator_reads_of_it() {
     let params = json!({"language": "python", "code": "x", "session": id});
     let refused = server.client().refusal("run_code", params);
     assert_eq!(refused.kind, "session_damaged", "{}", refused.message);
-    let log = server.log();
-    let line = log.lines().find(|line| line.contains("is damaged")).unwrap_or_default();
-    assert!(line.contains("WARN") && line.contains(&id) && line.contains("c1-"), "{log}");
+    let line = server.wait_for_log("is damaged");
+    assert!(line.contains("WARN") && line.contains(&id) && line.contains("c1-"), "{line}");
 }
 
 #[test]

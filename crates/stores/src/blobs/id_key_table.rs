@@ -150,6 +150,23 @@ mod tests {
         }
     }
 
+    /// The log of a file is removed with the last connection to it.
+    #[tokio::test]
+    async fn asking_for_keys_costs_the_server_none_of_its_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wardian.db");
+        let database = open_key_database(&path).await.unwrap();
+        let config = BlobStoreConfig::at(folder.path().join("blobs"));
+        let store = LocalBlobStore::open(config, Clock::Fixed(START)).unwrap();
+        let store = store.with_id_keys(Arc::new(database.blob_ids.clone()));
+        for number in 0..8 {
+            store.put(&tenant(&format!("t{number}")), &plain(), b"abc").unwrap();
+        }
+        assert!(path.with_file_name("wardian.db-wal").try_exists().unwrap());
+        database.keys.close().await;
+        assert!(!path.with_file_name("wardian.db-wal").try_exists().unwrap());
+    }
+
     #[tokio::test]
     async fn a_damaged_key_is_an_error_and_damages_no_blob() {
         let folder = tempfile::tempdir().unwrap();

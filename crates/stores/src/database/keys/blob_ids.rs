@@ -9,27 +9,22 @@ use crate::database::statement::statement;
 use crate::database_error::DatabaseError;
 use wardian_vocabulary::ids::TenantId;
 
-/// The table in the database of keys.
+/// The table in the database of keys at a place, which is opened for each call. A store of blobs asks once for
+/// each tenant, from a runtime of its own, and what a runtime has connected to, or was about to give back, ends
+/// with it: the connections of the server would.
 #[derive(Debug, Clone)]
-pub(in crate::database) enum BlobIdKeys {
-    /// In an open database.
-    Open(Database),
-    /// In a database that is opened for each call.
-    At(DatabasePlace),
+pub(in crate::database) struct BlobIdKeys {
+    place: DatabasePlace,
 }
 
 impl BlobIdKeys {
-    async fn open(&self) -> Result<Database, DatabaseError> {
-        match self {
-            Self::Open(database) => Ok(database.clone()),
-            Self::At(place) => Database::open(place, &schema::KEYS).await,
-        }
+    /// The table at this place.
+    pub(in crate::database) const fn at(place: DatabasePlace) -> Self {
+        Self { place }
     }
 
-    async fn release(&self, database: Database) {
-        if matches!(self, Self::At(_)) {
-            database.close().await;
-        }
+    async fn open(&self) -> Result<Database, DatabaseError> {
+        Database::open(&self.place, &schema::KEYS).await
     }
 }
 
@@ -38,14 +33,14 @@ impl IdKeyStore for BlobIdKeys {
     async fn find(&self, tenant: &TenantId) -> Result<Option<IdKeyRow>, DatabaseError> {
         let database = self.open().await?;
         let found = find_in(&database, tenant).await;
-        self.release(database).await;
+        database.close().await;
         found
     }
 
     async fn keep(&self, tenant: &TenantId, row: &IdKeyRow) -> Result<IdKeyRow, DatabaseError> {
         let database = self.open().await?;
         let kept = keep_in(&database, tenant, row).await;
-        self.release(database).await;
+        database.close().await;
         kept
     }
 }

@@ -39,12 +39,7 @@ pub async fn open_key_database(
     let place = place.into();
     let database = Database::open(&place, &schema::KEYS).await?;
     let keys = KeyTable::new(Arc::new(CallerKeys::new(database.clone())));
-    // A store of blobs asks once for each tenant, from a runtime of its own: what that has connected to would
-    // end with it.
-    let blob_ids = BlobIdKeyTable::new(Arc::new(match place {
-        DatabasePlace::File(_) => BlobIdKeys::Open(database.clone()),
-        DatabasePlace::UrlFile(_) => BlobIdKeys::At(place),
-    }));
+    let blob_ids = blob_id_keys_at(place);
     let sessions = TenantSessionKeys::new(Arc::new(SessionTenantKeys::new(database)));
     Ok(KeyDatabase { keys, blob_ids, sessions })
 }
@@ -59,8 +54,8 @@ pub async fn open_keys(place: impl Into<DatabasePlace>) -> Result<KeyTable, Data
 }
 
 /// The keys of tenants' blob ids at this place, in a database that is opened when a key is needed, and
-/// closed again: for commands, most of which need none.
+/// closed again.
 #[must_use]
 pub fn blob_id_keys_at(place: impl Into<DatabasePlace>) -> BlobIdKeyTable {
-    BlobIdKeyTable::new(Arc::new(BlobIdKeys::At(place.into())))
+    BlobIdKeyTable::new(Arc::new(BlobIdKeys::at(place.into())))
 }
