@@ -4,6 +4,7 @@ pub(crate) mod cache;
 mod client;
 mod command;
 mod fixture_server;
+mod log;
 mod matching;
 mod processes;
 mod raw;

@@ -7,19 +7,20 @@
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use tempfile::TempDir;
 
 use super::cache::untouched_command;
+use super::log::Log;
 use super::{Client, Connection, WARDIAN, Watched, repository};
 
 /// How long a start may take: a machine without the engine fetches and compiles it first.
-const START: Duration = Duration::from_secs(600);
+pub(super) const START: Duration = Duration::from_secs(600);
 
 /// How long a stop may take; longer than the server itself waits for calls in progress.
 const STOP: Duration = Duration::from_secs(60);
@@ -190,7 +191,7 @@ impl TestServer {
         &self.data_dir
     }
 
-    /// All that the server has logged.
+    /// All that the server has logged until now.
     pub(crate) fn log(&self) -> String {
         self.log.text()
     }
@@ -263,56 +264,4 @@ fn lines_of(stream: impl Read + Send + 'static) -> Receiver<String> {
         }
     });
     receiver
-}
-
-/// The standard error of a process.
-#[derive(Debug, Clone)]
-struct Log(Arc<(Mutex<LogText>, Condvar)>);
-
-#[derive(Debug, Default)]
-struct LogText {
-    text: String,
-    is_complete: bool,
-    /// Nothing is read behind a line with this text.
-    held_behind: Option<String>,
-}
-
-impl Log {
-    fn of(stream: impl Read + Send + 'static) -> Self {
-        let log = Self(Arc::default());
-        let (inner, lines) = (Arc::clone(&log.0), BufReader::new(stream).lines());
-        thread::spawn(move || {
-            for line in lines.map(Result::unwrap) {
-                let mut log = inner.0.lock();
-                log.text.push_str(&format!("{line}\n"));
-                inner.1.notify_all();
-                let is_held = |log: &mut LogText| {
-                    log.held_behind.as_ref().is_some_and(|text| line.contains(text))
-                };
-                inner.1.wait_while(&mut log, is_held);
-            }
-            inner.0.lock().is_complete = true;
-            inner.1.notify_all();
-        });
-        log
-    }
-
-    fn text(&self) -> String {
-        self.0.0.lock().text.clone()
-    }
-
-    fn hold(&self, behind: Option<String>) {
-        self.0.0.lock().held_behind = behind;
-        self.0.1.notify_all();
-    }
-
-    /// The first line with this text.
-    fn wait_for(&self, wanted: &str) -> String {
-        let found =
-            |log: &LogText| log.text.lines().find(|l| l.contains(wanted)).map(str::to_owned);
-        let goes_on = |log: &mut LogText| found(log).is_none() && !log.is_complete;
-        let mut log = self.0.0.lock();
-        self.0.1.wait_while_for(&mut log, goes_on, START);
-        found(&log).unwrap_or_else(|| panic!("never logged `{wanted}`:\n{}", log.text))
-    }
 }
