@@ -237,6 +237,7 @@ impl TurnExecution {
                     host_time: HostTime::default(),
                     is_worker_lost: true,
                     is_guest_kept: false,
+                    is_interrupt_left: false,
                     pack: None,
                 };
                 Ok(Some((finished, None)))

@@ -140,11 +140,13 @@ impl HeldGuest {
             State::Kept(key) => execution.next_turn((*key, self.limits), order, claim, host).await,
             State::Gone => Err(DispatchError::GuestLost),
         };
-        drop(in_progress);
+        let was_interrupted = in_progress.end();
         if matches!(ended, Err(DispatchError::NotResumed { .. })) {
             self.state = State::Gone;
         }
-        let (finished, key) = ended?;
+        let (mut finished, key) = ended?;
+        let cell = finished.outcome.cell.as_ref().filter(|cell| !cell.requests.is_empty());
+        finished.is_interrupt_left = was_interrupted && cell.is_some_and(|cell| !cell.interrupted);
         // The memory that the first turn was admitted with is that of all turns.
         self.claim.memory = ByteCount::default();
         self.state = key.map_or(State::Gone, State::Kept);

@@ -52,6 +52,11 @@ impl TurnInterrupter {
 pub(crate) struct TurnInProgress<'guest>(&'guest TurnInterrupter);
 
 impl TurnInProgress<'_> {
+    /// Ends the turn. True if it was interrupted.
+    pub(crate) fn end(self) -> bool {
+        self.0.0.send_replace(Progress::Idle) == Progress::Interrupted
+    }
+
     /// The interruption of this turn.
     pub(crate) fn interruption(&self) -> TurnInterruption {
         TurnInterruption(Some(self.0.0.subscribe()))
@@ -113,8 +118,9 @@ mod tests {
         assert!(has_happened(&mut turn.interruption()).await);
         assert!(has_happened(&mut interruption).await);
         assert!(!has_happened(&mut interruption).await, "it was told twice");
-        drop(turn);
+        assert!(turn.end());
         assert!(!interrupter.interrupt());
+        assert!(!interrupter.begin_turn().end(), "it was not interrupted");
         let mut next = interrupter.begin_turn().interruption();
         assert!(!has_happened(&mut next).await);
         assert!(!has_happened(&mut TurnInterruption::never()).await);

@@ -128,6 +128,9 @@ pub struct FinishedRun {
     /// True if the guest is kept for another turn. False for a run, and for a turn that has ended its
     /// guest or after which there was no place for it.
     pub is_guest_kept: bool,
+    /// True if the turn was interrupted and its cell waits for its caller without having seen that. Whoever goes
+    /// on with it has to tell it.
+    pub is_interrupt_left: bool,
     /// The state after a turn of a [`HeldGuest`] that [saves it](Turn::saves_state) and left its guest whole,
     /// or why there is none. A guest whose state could not be saved is not kept. `None` after anything else.
     pub pack: Option<Result<CheckedPack, NotParked>>,

@@ -38,8 +38,8 @@ QUIET_MAX = 30.0
 """Most seconds for which a program that waits for its caller goes on waiting for connections on which
 nothing happens."""
 
-_WAITS, _ASKS, _TELLS, _ASKS_SOON = (
-    door.CELL + operation for operation in (b"\3", b"\4", b"\5", b"\6")
+_WAITS, _ASKS, _TELLS, _ASKS_SOON, _RESTS = (
+    door.CELL + operation for operation in (b"\3", b"\4", b"\5", b"\6", b"\7")
 )
 SIGNAL_CHECKS = 8
 """How often the interpreter looks for a signal after a wait: one that came meanwhile is there by then."""
@@ -291,6 +291,15 @@ def _waits(future: Any, asked: set[int], seen: set[int]) -> bool:
 def round_of(loop: asyncio.AbstractEventLoop) -> bytes:
     """The report of a turn that ends because its loop waits for answers."""
     return _WAITS + _round(loop)
+
+
+def come_to_rest() -> None:
+    """Tells the host that the program sees no interrupt from now on, because its turn ends: one that it has not
+    seen meets it where it waits."""
+    try:
+        door.ask(_RESTS)
+    except Exception:  # it has made too many calls, and the end of the turn says so
+        pass
 
 
 def _round(loop: asyncio.AbstractEventLoop) -> bytes:

@@ -267,7 +267,9 @@ class Session:
             value = None
         if value is WAITS:
             timers.end()
-            return asking.round_of(self.loop)
+            report = asking.round_of(self.loop)
+            asking.come_to_rest()
+            return report
         if value is not None:
             self.note_value(number, value)
         threads.settle()

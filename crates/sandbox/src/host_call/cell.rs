@@ -33,6 +33,8 @@ pub(crate) enum CellRequest<'a> {
     AsksSoon(&'a [u8]),
     /// The program goes on, and will wait for the answer to this request; JSON text.
     Tells(&'a str),
+    /// The program sees no interrupt from now on: its turn ends.
+    Rests,
 }
 
 /// A form of an object as the guest sends it.
@@ -88,6 +90,7 @@ impl<'a> CellRequest<'a> {
             4 => Some(Self::Asks(rest)),
             5 => std::str::from_utf8(rest).ok().map(Self::Tells),
             6 => Some(Self::AsksSoon(rest)),
+            7 if rest.is_empty() => Some(Self::Rests),
             _ => None,
         }
     }
@@ -254,6 +257,7 @@ mod tests {
         assert_eq!(CellRequest::parse(&frame(7, &[(1, "text/plain", b"")])), Some(expected));
         assert_eq!(CellRequest::parse(&[1]), Some(CellRequest::Clear));
         assert_eq!(CellRequest::parse(&[2]), Some(CellRequest::Reseeded));
+        assert_eq!(CellRequest::parse(&[7]), Some(CellRequest::Rests));
         assert_eq!(CellRequest::parse(b"\x03[]"), Some(CellRequest::Waits(b"[]")));
         assert_eq!(CellRequest::parse(b"\x05{}"), Some(CellRequest::Tells("{}")));
         assert_eq!(CellRequest::parse(b"\x06[]"), Some(CellRequest::AsksSoon(b"[]")));
@@ -276,7 +280,8 @@ mod tests {
             vec![1, 0],
             vec![2, 0],
             vec![5, 0xff],
-            vec![7],
+            vec![7, 0],
+            vec![8],
         ] {
             assert_eq!(CellRequest::parse(&frame), None, "{frame:?}");
         }

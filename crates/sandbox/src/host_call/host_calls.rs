@@ -268,6 +268,10 @@ impl HostCalls<'_> {
                 self.account.clear_display();
                 return HostAnswer::Bytes(replies::done(&[]));
             }
+            CellRequest::Rests => {
+                self.timer.iter().for_each(|timer| timer.note_rest());
+                return HostAnswer::Bytes(replies::done(&[]));
+            }
             CellRequest::Reseeded => {
                 self.account.note_reseeded();
                 return HostAnswer::Bytes(replies::done(&[]));

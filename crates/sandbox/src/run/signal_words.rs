@@ -42,9 +42,15 @@ impl SignalWords {
         })
     }
 
-    /// The words, each with the bits to set, in the order of the interpreter's own signal handler.
-    pub(crate) const fn bits(self) -> [(u32, u32); 3] {
-        [(self.tripped, 1), (self.any_tripped, 1), (self.breaker, self.breaker_bit)]
+    /// The words of the signal, each with the bits to set, in the order of the interpreter's own signal handler.
+    pub(crate) const fn signal(self) -> [(u32, u32); 3] {
+        let [any, breaker] = self.notice();
+        [(self.tripped, 1), any, breaker]
+    }
+
+    /// Those of them that make the interpreter look for signals. It finds none if none is waiting.
+    pub(crate) const fn notice(self) -> [(u32, u32); 2] {
+        [(self.any_tripped, 1), (self.breaker, self.breaker_bit)]
     }
 }
 
@@ -69,7 +75,7 @@ mod tests {
         assert_eq!(SignalWords::find(&TEST_PLACES, &memory, SIGINT), None, "there is no thread");
         memory[128] = 64;
         let words = SignalWords::find(&TEST_PLACES, &memory, SIGALRM).unwrap();
-        assert_eq!(words.bits(), [(256 + 14 * 8, 1), (1_024, 1), (64 + 12, 2)]);
+        assert_eq!(words.signal(), [(256 + 14 * 8, 1), (1_024, 1), (64 + 12, 2)]);
         assert_eq!(SignalWords::find(&TEST_PLACES, &memory[..130], SIGINT), None);
         memory[128..132].fill(0xff);
         assert_eq!(SignalWords::find(&TEST_PLACES, &memory, SIGINT), None, "beyond all addresses");

@@ -272,7 +272,7 @@ fn call(
 fn finish(
     guest: &mut OpenGuest,
     turn: &Turn,
-    CallEnd { result, watch: WatchEnd { stopped, interrupted } }: CallEnd,
+    CallEnd { result, watch: WatchEnd { stopped, interrupted, was_noticed } }: CallEnd,
     watch: Stopwatch,
 ) -> Result<TurnEnd, SandboxError> {
     let part = guest.store()?.data().turn.as_ref().and_then(|state| state.part);
@@ -295,14 +295,15 @@ fn finish(
     let wish = (&turn.keep_files, harvest(turn));
     let files = keep_files(files, &mut state.account, wish, room);
     let reason = interrupted.or(stopped);
-    let is_interrupted = matches!(reason, Some(Stopped::Interrupted | Stopped::Deadline));
+    let was_sent = matches!(reason, Some(Stopped::Interrupted | Stopped::Deadline));
     let cell = state.account.take_cell();
     let blob_names = state.account.take_names();
     let (report, host_calls) = state.account.take_report();
     let waits = can_go_on && matches!(report, Some(ProgramReport::Waits));
+    let interrupted_cell = if waits { was_noticed } else { was_sent };
     let cell = cell.map(|cell| {
         let requests = if waits { cell.requests } else { CallerRequests::default() };
-        Box::new(CellOutcome { interrupted: is_interrupted, requests, ..cell })
+        Box::new(CellOutcome { interrupted: interrupted_cell, requests, ..cell })
     });
     let mut conversions = Conversions::default();
     let (end, output) = match (result, report) {

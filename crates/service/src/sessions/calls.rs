@@ -17,8 +17,10 @@ use crate::sessions::notebook::imported::{ImportedNotebook, NotebookOrder};
 use crate::sessions::order::NewSessionOrder;
 use crate::sessions::room::SessionRoom;
 use crate::sessions::views::{InterruptView, SessionView, session_id};
+use wardian_dispatch::FinishedRun;
 use wardian_formats::protocol::methods::run_answers::RunAnswers;
 use wardian_stores::tenants::Right;
+use wardian_vocabulary::ids::SessionId;
 
 /// How soon an interrupt that was noted looks whether its cell is running or waits for answers.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -198,21 +200,26 @@ impl SessionRoom {
         if runs.interrupt(&session) {
             return Ok(true);
         }
-        let Some(mut noted) = runs.calls().note_interrupt(&session) else { return Ok(false) };
         let until = Instant::now() + LONGEST_NOTE;
         while Instant::now() < until {
+            let Some(mut noted) = runs.calls().note_interrupt(&session) else { return Ok(false) };
             if let Ok(is_taken) = timeout(LOOK_AGAIN, noted.taken()).await {
                 return Ok(is_taken);
             }
-            // The interrupt of a running cell stays noted: it may not notice before it waits.
-            if self.interrupt(caller, id).await?.interrupted {
-                return Ok(true);
-            }
-            if runs.interrupt(&session) {
-                noted.withdraw();
+            // It reaches the cell in one of these ways, and in no second one.
+            let is_taken = !noted.withdraw();
+            if is_taken || self.interrupt(caller, id).await?.interrupted || runs.interrupt(&session)
+            {
                 return Ok(true);
             }
         }
-        Ok(!noted.withdraw())
+        Ok(false)
+    }
+
+    /// Notes an interrupt that a cell has not seen in its part that has ended: it meets the cell where it waits.
+    pub(super) fn note_left_interrupt(&self, session: &SessionId, finished: &FinishedRun) {
+        if finished.is_interrupt_left {
+            self.open_runs().calls().note_interrupt(session);
+        }
     }
 }

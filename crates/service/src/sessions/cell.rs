@@ -244,6 +244,7 @@ impl PlannedCell {
                     place,
                 };
                 cell.note_reason(&job.turn.id, STOPPED);
+                room.note_left_interrupt(&facts.session, &finished);
                 return Ok(Self::ended(cell, finished, guest));
             }
         };
@@ -264,6 +265,7 @@ impl PlannedCell {
         match Self::run_begun(&cell, running, (pool, room), caller, job, &mut host).await {
             Ok((finished, guest)) => {
                 cell.is_repeated = host.is_repeated();
+                room.note_left_interrupt(&facts.session, &finished);
                 Ok(Self::ended(cell, finished, guest))
             }
             Err(NotBegun { error, is_lost }) => {

@@ -331,14 +331,7 @@ impl SessionRoom {
         store.find(&caller.tenant, &id).await?;
         let running = self.running.lock();
         let interrupted = running.get(&id).is_some_and(|running| match &running.interrupter {
-            Some(interrupter) => {
-                let reaches = interrupter.interrupt();
-                if reaches {
-                    // It may come to wait before it has noticed that.
-                    self.open_runs().calls().note_interrupt(&id);
-                }
-                reaches
-            }
+            Some(interrupter) => interrupter.interrupt(),
             // Its guest is not there yet, so there is no state to keep.
             None => {
                 running.run.stop(StopReason::Cancelled);

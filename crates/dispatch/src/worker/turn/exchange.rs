@@ -427,6 +427,7 @@ impl TurnExchange<'_> {
             host_time: self.clock.host_time(),
             is_worker_lost: false,
             is_guest_kept: false,
+            is_interrupt_left: false,
             pack: None,
         })
     }

@@ -89,7 +89,8 @@ pub struct CellOutcome {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reseeded: bool,
     /// True if the host interrupted the cell, for its caller or at its time limit. The cell may have
-    /// ended with the exception, caught it and returned, or been stopped.
+    /// ended with the exception, caught it and returned, or been stopped. One that waits has seen the
+    /// interrupt if this is true; otherwise it may have come too late for that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// What the cell asks of its caller. It waits for that, and has not ended, if there is something.

@@ -10,14 +10,17 @@ use wardian_formats::job::session::cell::INTERRUPT_GRACE;
 
 /// Interrupts a guest with SIGINT, so that its state is kept.
 ///
-/// A signal that the guest has not noticed yet is sent again with each look: in a rare race the guest's
-/// own write to a word undoes the change, and a guest that was about to sleep slept on. One that was
-/// noticed is sent again after [`AGAIN`], because Python drops an exception that is raised where none can
-/// be: in `__del__`, for example.
+/// A guest that has not noticed its signal yet is told of it again with each look: in a rare race the guest's
+/// own write to a word undoes the change, and a guest that was about to sleep slept on. The signal itself is
+/// not sent again then, because the guest may notice it at this moment, and would be interrupted twice. One
+/// that was noticed is sent again after [`AGAIN`], because Python drops an exception that is raised where none
+/// can be: in `__del__`, for example.
 pub(crate) struct SoftStop {
     pages: Arc<ControlPages>,
     words: SignalWords,
     begun: Option<Begun>,
+    /// True if the guest had noticed its signal when its program came to rest.
+    was_noticed: bool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -33,14 +36,14 @@ const AGAIN: Duration = Duration::from_millis(700);
 
 impl SoftStop {
     pub(crate) const fn new(pages: Arc<ControlPages>, words: SignalWords) -> Self {
-        Self { pages, words, begun: None }
+        Self { pages, words, begun: None, was_noticed: false }
     }
 
     /// Sends the first signal, unless the guest was interrupted before.
     pub(crate) fn begin(&mut self, reason: Stopped, now: Instant, sleepers: &Canceller) {
         if self.begun.is_none() {
             self.begun = Some(Begun { reason, at: now, sent: now });
-            self.send(sleepers);
+            self.send(self.words.signal(), sleepers);
         }
     }
 
@@ -57,15 +60,30 @@ impl SoftStop {
             return Some(begun.reason);
         }
         // A guest that has changed where its interpreter is gets no signals.
-        let is_waiting = self.pages.load_word(self.words.tripped).is_ok_and(|word| word != 0);
+        let is_waiting = is_set(&self.pages, self.words.tripped);
         let is_again = now.saturating_duration_since(begun.sent) >= AGAIN;
         if is_again {
             begun.sent = now;
-        }
-        if is_waiting || is_again {
-            self.send(sleepers);
+            self.send(self.words.signal(), sleepers);
+        } else if is_waiting {
+            self.send(self.words.notice(), sleepers);
         }
         None
+    }
+
+    /// True if the guest was interrupted, and its interpreter has seen that.
+    pub(crate) fn is_noticed(&self) -> bool {
+        self.begun.is_some() && !is_set(&self.pages, self.words.tripped)
+    }
+
+    /// Notes whether the program has noticed its signal: from now on its interpreter alone would.
+    pub(crate) fn note_rest(&mut self) {
+        self.was_noticed = self.is_noticed();
+    }
+
+    /// What was noted last, in this turn.
+    pub(crate) const fn was_noticed(&self) -> bool {
+        self.was_noticed
     }
 
     /// The time by which to look again, if that may be before the next beat.
@@ -73,8 +91,8 @@ impl SoftStop {
         self.begun?.at.checked_add(INTERRUPT_GRACE)
     }
 
-    fn send(&self, sleepers: &Canceller) {
-        for (address, bits) in self.words.bits() {
+    fn send<const N: usize>(&self, words: [(u32, u32); N], sleepers: &Canceller) {
+        for (address, bits) in words {
             self.pages.set_bits(address, bits).ok();
         }
         sleepers.wake();
@@ -84,6 +102,7 @@ impl SoftStop {
     pub(crate) fn begin_anew(&mut self) {
         self.settle();
         self.begun = None;
+        self.was_noticed = false;
     }
 
     /// Forgets a signal that came when the program had ended. The interpreter looks at the other two
@@ -93,4 +112,8 @@ impl SoftStop {
             self.pages.clear_bits(self.words.tripped, u32::MAX).ok();
         }
     }
+}
+
+fn is_set(pages: &ControlPages, word: u32) -> bool {
+    pages.load_word(word).is_ok_and(|word| word != 0)
 }

@@ -84,20 +84,26 @@ impl Bell {
     }
 
     /// Signals the guest if its timer is due. In a rare race the guest's own write to a word undoes the
-    /// change, so a signal that it has not handled by the next look is sent again.
+    /// change, so a guest that has not handled a signal by the next look is told of it again. The signal
+    /// itself is not sent again: the guest may handle it at this moment.
     fn look(&mut self, now: Instant) {
         let Some(words) = self.words else { return };
         let now = now.saturating_duration_since(self.started);
         if self.timer.take(now) {
             self.is_ringing = true;
+            self.set(words.signal());
         } else if self.is_ringing {
             self.is_ringing = self.pages.load_word(words.tripped).is_ok_and(|tripped| tripped != 0);
-        }
-        if self.is_ringing {
-            for (address, bits) in words.bits() {
-                // A guest that has changed where its interpreter is gets no signals.
-                self.pages.set_bits(address, bits).ok();
+            if self.is_ringing {
+                self.set(words.notice());
             }
+        }
+    }
+
+    fn set<const N: usize>(&self, words: [(u32, u32); N]) {
+        for (address, bits) in words {
+            // A guest that has changed where its interpreter is gets no signals.
+            self.pages.set_bits(address, bits).ok();
         }
     }
 
@@ -243,6 +249,20 @@ impl LiveTimer {
         }
     }
 
+    /// Notes whether the guest's program has noticed that it was interrupted.
+    pub(crate) fn note_rest(&self) {
+        let mut state = self.shared.state.lock();
+        let soft = state.alarm.as_mut().and_then(|alarm| alarm.soft.as_mut());
+        soft.into_iter().for_each(SoftStop::note_rest);
+    }
+
+    /// True if the guest was interrupted in this turn, and has noticed it.
+    pub(crate) fn has_noticed(&self) -> bool {
+        let state = self.shared.state.lock();
+        let soft = state.alarm.as_ref().and_then(|alarm| alarm.soft.as_ref());
+        soft.is_some_and(SoftStop::is_noticed)
+    }
+
     /// Looks at nothing until [`Self::go_on`]: the guest waits for its next turn.
     pub(crate) fn stand(&self) {
         if let Some(alarm) = &mut self.shared.state.lock().alarm {
@@ -329,6 +349,8 @@ pub(crate) struct WatchEnd {
     pub(crate) stopped: Option<Stopped>,
     /// The reason why it was interrupted before, if it was.
     pub(crate) interrupted: Option<Stopped>,
+    /// True if its program has noticed that before it came to rest.
+    pub(crate) was_noticed: bool,
 }
 
 /// Keeps the alarm set.
@@ -344,7 +366,8 @@ impl Armed<'_> {
         if let Some(soft) = &soft {
             soft.settle();
         }
-        WatchEnd { stopped, interrupted: soft.and_then(|soft| soft.reason()) }
+        let was_noticed = soft.as_ref().is_some_and(SoftStop::was_noticed);
+        WatchEnd { stopped, interrupted: soft.and_then(|soft| soft.reason()), was_noticed }
     }
 }
 
@@ -627,16 +650,105 @@ mod tests {
             with_fixture(checks, |fixture| {
                 let interrupted = Some(Stopped::Interrupted);
                 let (trap, end, is_left, took) = interrupt(fixture, "looks");
-                assert_eq!((trap, end), (None, WatchEnd { stopped: None, interrupted }));
+                assert_eq!(
+                    (trap, end),
+                    (None, WatchEnd { stopped: None, interrupted, was_noticed: false })
+                );
                 assert!(!is_left, "the signal would be that of the next turn");
                 assert!(took < INTERRUPT_GRACE, "{took:?}");
 
                 let (trap, end, is_left, took) = interrupt(fixture, "spins");
                 let stopped = interrupted;
-                assert_eq!((trap, end), (Some(fixture.trap()), WatchEnd { stopped, interrupted }));
+                assert_eq!(
+                    (trap, end),
+                    (Some(fixture.trap()), WatchEnd { stopped, interrupted, was_noticed: false })
+                );
                 assert!(!is_left && took >= INTERRUPT_GRACE, "{took:?}");
             });
         }
+    }
+
+    /// How often the interpreter finds the signal, which looks at its words all the time while `look` does.
+    fn signals_taken(pages: &ControlPages, look: impl FnOnce()) -> u32 {
+        let [(tripped, _), (any_tripped, _), _] = interrupt_words().signal();
+        let is_set = |word| pages.load_word(word).unwrap() != 0;
+        let take = |word| is_set(word) && pages.clear_bits(word, u32::MAX).is_ok();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let interpreter = scope.spawn(|| {
+                let mut count = 0;
+                while !is_over.load(Ordering::Acquire) || is_set(any_tripped) {
+                    count += u32::from(take(any_tripped) && take(tripped));
+                }
+                count
+            });
+            look();
+            is_over.store(true, Ordering::Release);
+            interpreter.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_signal_that_is_noticed_at_the_same_moment_interrupts_once() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = fixture.store();
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
+            let sleepers = Deadline::after(HOUR).canceller();
+            let mut soft = SoftStop::new(Arc::clone(&watched.pages), interrupt_words());
+            for round in 0..20_000 {
+                let now = Instant::now();
+                let interrupts = signals_taken(&watched.pages, || {
+                    soft.begin(Stopped::Interrupted, now, &sleepers);
+                    (0..20).for_each(|_| assert_eq!(soft.look(now, &sleepers), None));
+                });
+                assert_eq!(interrupts, 1, "in round {round}");
+                soft.begin_anew();
+            }
+        });
+    }
+
+    #[test]
+    fn a_program_at_rest_has_noticed_an_interrupt_or_not() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = fixture.store();
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
+            let sleepers = Deadline::after(HOUR).canceller();
+            let mut soft = SoftStop::new(Arc::clone(&watched.pages), interrupt_words());
+            let at_rest = |soft: &mut SoftStop| {
+                soft.note_rest();
+                soft.was_noticed()
+            };
+            assert!(!at_rest(&mut soft), "it was not interrupted");
+            soft.begin(Stopped::Interrupted, Instant::now(), &sleepers);
+            assert!(!at_rest(&mut soft), "it has not looked");
+            watched.pages.clear_bits(interrupt_words().tripped, u32::MAX).unwrap();
+            assert!(!soft.was_noticed(), "its program was at rest");
+            assert!(at_rest(&mut soft));
+            soft.begin_anew();
+            assert!(!soft.was_noticed());
+        });
+    }
+
+    /// As a signal, a timer that runs out.
+    #[test]
+    fn a_timer_that_is_noticed_at_the_same_moment_calls_once() {
+        with_fixture(Variant::Timed, |fixture| {
+            let mut store = fixture.store();
+            let (_, watched) = fixture.instantiate(&mut store, PLENTY, Box::new(|| false));
+            let pages = &watched.pages;
+            let words = interrupt_words();
+            for round in 0..20_000 {
+                let mut timer = IntervalTimer::default();
+                let (first, interval) = (Duration::from_nanos(1), Duration::ZERO);
+                timer.answer(TimerRequest::Set { first, interval }, Duration::ZERO);
+                let started = Instant::now();
+                let now = started + Duration::from_secs(1);
+                let (pages, words) = (Arc::clone(pages), Some(words));
+                let mut bell = Bell { timer, started, pages, words, is_ringing: false };
+                let calls = signals_taken(&watched.pages, || (0..20).for_each(|_| bell.look(now)));
+                assert_eq!(calls, 1, "in round {round}");
+            }
+        });
     }
 
     #[test]
@@ -650,7 +762,7 @@ mod tests {
             let armed = fixture.watchdog.arm(Watched { is_interrupted, ..watched }, &deadline);
             spins.call(&mut store, ()).unwrap_err();
             let stopped = Some(Stopped::Interrupted);
-            assert_eq!(armed.disarm(), WatchEnd { stopped, interrupted: None });
+            assert_eq!(armed.disarm(), WatchEnd { stopped, ..WatchEnd::default() });
         });
     }
 
@@ -688,7 +800,7 @@ mod tests {
             let armed = fixture.watchdog.arm(Watched { soft, ..watched }, &deadline);
             assert_eq!(deadline.sleep(HOUR), Err(Stopped::Cancelled));
             let stopped = Some(Stopped::Cancelled);
-            assert_eq!(armed.disarm(), WatchEnd { stopped, interrupted: None });
+            assert_eq!(armed.disarm(), WatchEnd { stopped, ..WatchEnd::default() });
         });
     }
 

@@ -115,7 +115,7 @@ fn ring_if_due(caller: &mut Caller<'_, Guest>, meter: &FuelMeter) {
     let memory = lasting.exports.as_ref().map(|exports| exports.memory);
     let Some((words, memory)) = words.zip(memory) else { return };
     let memory = memory.data_mut(caller);
-    for (address, bits) in words.bits() {
+    for (address, bits) in words.signal() {
         let address = address.cast_signed();
         let word = slice(memory, address, 4).and_then(|word| word.try_into().ok());
         // A guest that has changed where its interpreter is gets no signals.

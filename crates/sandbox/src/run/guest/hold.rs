@@ -75,7 +75,8 @@ pub(super) fn hold(guest: &mut Guest, requests: CallerRequests) -> HostAnswer {
     }
     let standing = clocks.parked();
     let memory_peak = ByteCount::from(lasting.ceiling.peak());
-    let outcome = outcome_of(state, requests, memory_peak);
+    let interrupted = watch.has_noticed();
+    let outcome = outcome_of(state, (requests, interrupted), memory_peak);
     let turn = state.account.hold(outcome);
     let began = Stopwatch::start();
     let Some(turn) = turn else { return HostAnswer::Stopped(Stopped::Cancelled) };
@@ -96,13 +97,13 @@ pub(super) fn hold(guest: &mut Guest, requests: CallerRequests) -> HostAnswer {
 /// The outcome of the part of a cell that ends, which leaves the state of a turn that has not begun.
 fn outcome_of(
     state: &mut TurnState,
-    requests: CallerRequests,
+    (requests, interrupted): (CallerRequests, bool),
     memory_peak: ByteCount,
 ) -> RunOutcome {
     let nothing = Capture::new(ByteCount::default());
     let logs = std::mem::replace(&mut state.io.capture, nothing).into_logs();
     let cell = state.account.take_cell().unwrap_or_default();
-    let cell = CellOutcome { requests, is_held: true, ..cell };
+    let cell = CellOutcome { requests, interrupted, is_held: true, ..cell };
     let part = state.part.as_ref();
     let usage = RunUsage {
         wall_time: part.map(|part| part.watch.wall_time()).unwrap_or_default(),

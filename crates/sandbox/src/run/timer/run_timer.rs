@@ -58,6 +58,13 @@ impl RunTimer {
         }
     }
 
+    /// Notes that the guest's program sees no signal from now on: its turn ends.
+    pub(crate) fn note_rest(&self) {
+        if let Self::Live(timer) = self {
+            timer.note_rest();
+        }
+    }
+
     /// Lets the watchdog look at once, for a guest that may have been interrupted while it waited.
     pub(crate) fn note_wait(&self) {
         if let Self::Live(timer) = self {

@@ -353,6 +353,7 @@ mod tests {
             host_time,
             is_worker_lost: false,
             is_guest_kept: false,
+            is_interrupt_left: false,
             pack: None,
         }
     }
