@@ -23,6 +23,7 @@ import functools
 import itertools
 import os
 import queue
+import reprlib
 import sys
 import threading
 import time
@@ -804,12 +805,14 @@ def install() -> None:
         setattr(threads, name, Lock)
     for name in ("allocate_lock", "allocate", "lock", "LockType"):
         setattr(lowest, name, Lock)
-    for module in (threads, lowest):
-        module.get_ident = get_ident
+    # A function of a module is pickled by its name, and has to be the one that the name leads to.
+    for module in (threads, lowest, reprlib):
+        module.get_ident = get_ident  # type: ignore
     lowest.start_new_thread = lowest.start_new = _start_new_thread
     threads._start_new_thread = _start_new_thread
     threads.RLock = threads._RLock = threads._PyRLock
-    lowest.RLock = threads._PyRLock
+    for module in (lowest, functools, _threading_local):
+        module.RLock = threads._PyRLock  # type: ignore
     threads._PyRLock.__name__ = threads._PyRLock.__qualname__ = "RLock"
     threads._PyRLock.__module__ = "_thread"
     acquire = threads._PyRLock.acquire
