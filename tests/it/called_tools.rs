@@ -397,12 +397,12 @@ fn an_interrupt_is_raised_once_wherever_the_program_is() {
             if number == 5 {
                 let path = path.clone();
                 interrupted = Some(std::thread::spawn(move || {
-                    std::thread::sleep(Duration::from_micros(round * 2_500));
+                    std::thread::park_timeout(Duration::from_micros(round * 2_500));
                     server.client().post_json(&path, &json!({})).json()
                 }));
             }
             if number % 3 == 0 {
-                std::thread::sleep(Duration::from_millis(18 + round / 2));
+                std::thread::park_timeout(Duration::from_millis(18 + round / 2));
             }
             // The one that the program was interrupted in waits no more.
             reading.answer(json!([{"id": id_of_request, "output": 5}]));
