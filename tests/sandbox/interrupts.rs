@@ -167,7 +167,7 @@ fn interrupt(session: &mut Session<'_>, source: &str, end: End, state: &str) {
     match end {
         End::Kept(class) => assert_eq!(found, (class, true), "{source}: {:?}", ended.outcome),
         End::Whole => assert!(ended.can_go_on, "{source}: {:?}", ended.outcome.end),
-        End::Stopped => assert_eq!(found, (Some("Cancelled"), false), "{source}"),
+        End::Stopped => assert_eq!(found, (Some("KeyboardInterrupt"), false), "{source}"),
     }
     assert!(ended.cell().interrupted, "{source}");
     let took = ended.outcome.usage.wall_time;
