@@ -167,6 +167,37 @@ mod tests {
         assert!(!path.with_file_name("wardian.db-wal").try_exists().unwrap());
     }
 
+    /// After a start all tenants ask.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn many_tenants_that_ask_at_once_open_few_connections() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wardian.db");
+        let table = blob_id_keys_at(path.clone());
+        let mut asking = JoinSet::new();
+        for number in 0..96_u8 {
+            let table = table.clone();
+            asking.spawn(async move {
+                let key = BlobIdKey::from_bytes(&[number; 32]);
+                table.keep(&tenant(&format!("t{number}")), key).await.unwrap();
+            });
+        }
+        let open_files = || {
+            let files = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+            files
+                .filter_map(|file| std::fs::read_link(file.path()).ok())
+                .filter(|link| *link == path)
+                .count()
+        };
+        let mut most = 0;
+        while asking.try_join_next().is_some() || !asking.is_empty() {
+            most = most.max(open_files());
+            tokio::task::yield_now().await;
+        }
+        // Four calls at once, each with four connections and a look at the file itself.
+        assert!((1..=24).contains(&most), "{most} open files at once");
+        assert!(table.find(&tenant("t95")).await.unwrap().is_some());
+    }
+
     #[tokio::test]
     async fn a_damaged_key_is_an_error_and_damages_no_blob() {
         let folder = tempfile::tempdir().unwrap();

@@ -10,11 +10,10 @@ use wardian_formats::job::session::cell::INTERRUPT_GRACE;
 
 /// Interrupts a guest with SIGINT, so that its state is kept.
 ///
-/// A guest that has not noticed its signal yet is told of it again with each look: in a rare race the guest's
-/// own write to a word undoes the change, and a guest that was about to sleep slept on. The signal itself is
-/// not sent again then, because the guest may notice it at this moment, and would be interrupted twice. One
-/// that was noticed is sent again after [`AGAIN`], because Python drops an exception that is raised where none
-/// can be: in `__del__`, for example.
+/// The guest can miss that there is a signal: in a rare race its own write to a word undoes the change, or it was
+/// about to sleep. So each look tells it again to look for signals. A look does not send the signal again: the
+/// guest may be taking it at this moment, and would be interrupted twice. A signal that was taken is sent again
+/// after [`AGAIN`], because Python drops an exception that is raised where none can be: in `__del__`, for example.
 pub(crate) struct SoftStop {
     pages: Arc<ControlPages>,
     words: SignalWords,

@@ -84,8 +84,8 @@ impl Bell {
     }
 
     /// Signals the guest if its timer is due. In a rare race the guest's own write to a word undoes the
-    /// change, so a guest that has not handled a signal by the next look is told of it again. The signal
-    /// itself is not sent again: the guest may handle it at this moment.
+    /// change. So later looks tell the guest again to look for signals, until it has taken this one. They do
+    /// not send it again: the guest may be taking it at this moment.
     fn look(&mut self, now: Instant) {
         let Some(words) = self.words else { return };
         let now = now.saturating_duration_since(self.started);
