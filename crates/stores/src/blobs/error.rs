@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::database_error::DatabaseError;
 use wardian_vocabulary::error::ErrorKind;
 use wardian_vocabulary::ids::BlobId;
 use wardian_vocabulary::units::ByteCount;
@@ -78,6 +79,14 @@ impl BlobError {
             | Self::Sealed
             | Self::InUse
             | Self::Storage { .. } => ErrorKind::Internal,
+        }
+    }
+
+    /// Converts an error of a database into an error about the operation `what`.
+    pub(crate) fn from_database(what: &'static str) -> impl FnOnce(DatabaseError) -> Self {
+        move |error| match error {
+            DatabaseError::Full(_) => Self::DiskFull(io::Error::other(error)),
+            error => Self::Storage { what, cause: io::Error::other(error) },
         }
     }
 

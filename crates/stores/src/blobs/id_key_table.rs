@@ -64,7 +64,7 @@ impl BlobIdKeyTable {
 impl BlobIdKeys for BlobIdKeyTable {
     fn find<'a>(&'a self, tenant: &'a TenantId) -> BlobFuture<'a, Option<BlobIdKey>> {
         Box::pin(async move {
-            let found = self.store.find(tenant).await.map_err(failed("read"))?;
+            let found = self.store.find(tenant).await.map_err(BlobError::from_database("read"))?;
             found.map(|row| checked(&row)).transpose()
         })
     }
@@ -75,7 +75,11 @@ impl BlobIdKeys for BlobIdKeyTable {
                 id_key: BASE64.encode(key.as_bytes()),
                 checksum: checksum_of(key.as_bytes()).to_string(),
             };
-            let kept = self.store.keep(tenant, &row).await.map_err(failed("write to"))?;
+            let kept = self
+                .store
+                .keep(tenant, &row)
+                .await
+                .map_err(BlobError::from_database("write to"))?;
             checked(&kept)
         })
     }
@@ -97,13 +101,6 @@ fn checked(row: &IdKeyRow) -> Result<BlobIdKey, BlobError> {
 fn checksum_of(key: &[u8]) -> Digest {
     let bytes = Zeroizing::new([CHECKSUM_DOMAIN, key].concat());
     Digest::of(&bytes)
-}
-
-fn failed(what: &'static str) -> impl FnOnce(DatabaseError) -> BlobError {
-    move |error| match error {
-        DatabaseError::Full(_) => BlobError::DiskFull(io::Error::other(error)),
-        error => BlobError::Storage { what, cause: io::Error::other(error) },
-    }
 }
 
 fn damaged() -> BlobError {

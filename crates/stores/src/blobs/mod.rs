@@ -42,6 +42,7 @@ mod id_keys;
 mod listing;
 pub mod local;
 mod pin;
+pub(crate) mod remote;
 mod store;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

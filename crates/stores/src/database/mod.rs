@@ -10,6 +10,7 @@
 //! | `statement.rs` | a statement and its values, for any database                              |
 //! | `schema.rs`    | the scripts that make the tables                                          |
 //! | `engine/`      | the layer: `execute`, `fetch`, transactions, the clock of leases          |
+//! | `blobs/`       | the statements on blobs whose content is in an object store               |
 //! | `keys/`        | the statements on keys                                                    |
 //! | `records/`     | the statements on records                                                 |
 //! | `sqlite/`      | SQLite files in the data folder, and the statements on sessions           |
@@ -17,6 +18,7 @@
 //! | `testing/`     | a server of PostgreSQL for tests                                          |
 //! | `tests/`       | the test double, and the tests that every database passes                 |
 
+mod blobs;
 mod engine;
 mod keys;
 mod numbers;
@@ -30,6 +32,8 @@ pub mod testing;
 #[cfg(test)]
 pub(crate) mod tests;
 
+#[cfg(test)]
+pub(crate) use crate::database::blobs::open_blob_rows;
 pub use crate::database::engine::DatabasePlace;
 pub use crate::database::keys::{KeyDatabase, blob_id_keys_at, open_key_database, open_keys};
 pub use crate::database::records::open_records;

@@ -44,6 +44,14 @@ pub(in crate::database) const RECORDS: Schema = Schema {
     durability: Durability::SurvivesKill,
 };
 
+/// The schema of blobs whose content is in an object store.
+pub(in crate::database) const BLOBS: Schema = Schema {
+    part: "blobs",
+    scripts: &[include_str!("blobs/schema.sql")],
+    content: "blobs",
+    durability: Durability::SurvivesPowerLoss,
+};
+
 /// The schema of sessions, which are in SQLite alone. Their cells may be written through a connection
 /// that waits for the disk later.
 pub(in crate::database) const SESSIONS: Schema = Schema {

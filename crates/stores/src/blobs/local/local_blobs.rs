@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
 
+use crate::blobs::content::blob_id::IdScheme;
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
@@ -39,6 +40,12 @@ impl LocalBlobs {
     #[must_use]
     pub const fn store(&self) -> &Arc<LocalBlobStore> {
         &self.0
+    }
+
+    /// The way in which a tenant's ids are made.
+    pub(crate) fn scheme_of<'a>(&self, tenant: &TenantId) -> BlobFuture<'a, IdScheme> {
+        let tenant = tenant.clone();
+        self.on_thread(move |store| store.id_scheme(&store.tenant_folder(&tenant)))
     }
 
     fn on_thread<'a, T: Send + 'static>(

@@ -1,4 +1,4 @@
-//! What every store of blobs promises, checked of each: the local one and the one in memory.
+//! What every store of blobs promises, checked of each: the local one, the remote one and the one in memory.
 
 use std::io::{self, Read, Write as _};
 use std::os::unix::fs::FileExt as _;
@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::local::testing::{HOUR, START, plain, tenant};
-use crate::blobs::testing::place_tests::{LocalPlace, MemoryPlace, Place};
+use crate::blobs::testing::place_tests::{LocalPlace, MemoryPlace, Place, RemotePlace};
 use crate::blobs::{
     BlobError, BlobOrder, BlobPage, BlobPart, BlobVerdict, BlobWriter, Blobs, NewBlob, OnDamage,
     OpenBlob, StoredBlob, TenantUsage, WrittenBlob,
@@ -25,6 +25,14 @@ macro_rules! contract {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $promise() {
                 super::$promise::<LocalPlace>().await;
+            })*
+        }
+
+        mod remote_store {
+            use super::*;
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $promise() {
+                super::$promise::<RemotePlace>().await;
             })*
         }
 
@@ -72,6 +80,7 @@ contract!(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn verified_descriptor_of_each_store() {
     a_verified_descriptor_cannot_change_the_content::<LocalPlace>().await;
+    a_verified_descriptor_cannot_change_the_content::<RemotePlace>().await;
     a_verified_descriptor_cannot_change_the_content::<MemoryPlace>().await;
 }
 

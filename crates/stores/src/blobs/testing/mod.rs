@@ -4,6 +4,7 @@
 mod id_keys;
 mod memory_blobs;
 mod memory_files;
+mod memory_objects;
 
 #[cfg(test)]
 mod contract_tests;
@@ -15,3 +16,4 @@ mod place_tests;
 pub use crate::blobs::testing::id_keys::{DerivedIdKeys, MemoryIdKeys};
 pub use crate::blobs::testing::memory_blobs::MemoryBlobs;
 pub use crate::blobs::testing::memory_files::MemoryFiles;
+pub use crate::blobs::testing::memory_objects::MemoryObjects;

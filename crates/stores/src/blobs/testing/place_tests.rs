@@ -4,15 +4,20 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
 use crate::blobs::local::testing::{START, names, reopen};
-use crate::blobs::testing::{DerivedIdKeys, MemoryBlobs};
+use crate::blobs::remote::objects::BlobObjects;
+use crate::blobs::remote::remote_blobs::RemoteBlobs;
+use crate::blobs::testing::{DerivedIdKeys, MemoryBlobs, MemoryObjects};
 use crate::blobs::{BlobStoreConfig, Blobs, LocalBlobStore, LocalBlobs};
+use crate::database::open_blob_rows;
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, TenantId};
+use wardian_vocabulary::units::ByteCount;
 
 /// A store, with what tests do to it from outside. Its clock stands still, at first at [`START`].
 pub(super) trait Place: Sized + Send + Sync {
@@ -113,6 +118,87 @@ fn copy_folder(from: &Path, to: &Path) {
             fs::copy(&from, &to).unwrap();
             File::open(&to).unwrap().set_modified(metadata.modified().unwrap()).unwrap();
         }
+    }
+}
+
+/// A store in an object store in memory, with a table in SQLite and copies on this machine.
+pub(super) struct RemotePlace {
+    remote: RemoteBlobs,
+    local: LocalBlobs,
+    objects: MemoryObjects,
+    config: BlobStoreConfig,
+    /// The table and the copies.
+    folder: TempDir,
+}
+
+impl RemotePlace {
+    fn open(
+        objects: MemoryObjects,
+        folder: TempDir,
+        config: BlobStoreConfig,
+        time: Duration,
+    ) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let clock = || Clock::Fixed(time);
+        // Each server has copies of its own.
+        let copies = format!("copies-{}", NUMBER.fetch_add(1, Ordering::AcqRel));
+        let unlimited = BlobStoreConfig {
+            root: folder.path().join(copies),
+            tenant_bytes: ByteCount::bytes(u64::MAX),
+            tenant_blobs: u64::MAX,
+            ttl: None,
+            ..config.clone()
+        };
+        let store = LocalBlobStore::open(unlimited, clock()).unwrap();
+        let local = LocalBlobs::new(store.with_id_keys(Arc::new(DerivedIdKeys)));
+        let rows = now(open_blob_rows(folder.path().join("blobs.db"))).unwrap();
+        let place: (Arc<dyn BlobObjects>, &str) = (Arc::new(objects.clone()), "team/a");
+        let remote = RemoteBlobs::new(place, rows, local.clone(), (config.clone(), clock()));
+        Self { remote, local, objects, config, folder }
+    }
+}
+
+/// Waits for a future where none can be awaited.
+fn now<T>(future: impl Future<Output = T>) -> T {
+    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(future))
+}
+
+impl Place for RemotePlace {
+    fn with(change: impl FnOnce(&mut BlobStoreConfig)) -> Self {
+        let mut config = BlobStoreConfig::at("/nowhere".into());
+        change(&mut config);
+        Self::open(MemoryObjects::default(), tempfile::tempdir().unwrap(), config, START)
+    }
+
+    fn blobs(&self) -> Blobs {
+        self.remote.clone().into()
+    }
+
+    /// The new server is on another machine: it has no copies.
+    fn after_crash_at(self, time: Duration) -> Self {
+        Self::open(self.objects, self.folder, self.config, time)
+    }
+
+    fn sweep(&self, time: Duration) -> usize {
+        usize::try_from(now(self.remote.sweep(time)).unwrap().expired).unwrap()
+    }
+
+    /// A copy on this machine would still be good.
+    fn damage(&self, tenant: &TenantId, id: &BlobId) {
+        self.local.store().remove(tenant, id).ok();
+        self.objects.damage(&format!("team/a/blobs/{tenant}/{}", id.letters()));
+    }
+
+    fn seal(&self) {
+        self.local.store().is_sealed.store(true, std::sync::atomic::Ordering::Release);
+    }
+
+    fn remains(&self) -> usize {
+        names(&self.local.store().config.root.join("drafts")).len()
+    }
+
+    fn set_aside(&self) -> usize {
+        self.objects.keys("team/a/quarantine/").len()
     }
 }
 

@@ -1,0 +1,22 @@
+//! The store of blobs in an object store, which servers share, with copies on this machine.
+//!
+//! An object has the key `<prefix>/blobs/<tenant>/<id>`. What is uploaded is spooled to a [store on the local
+//! disk](crate::blobs::LocalBlobStore) first, which hashes it, and stays there as the copy from which this
+//! server reads. What has no copy is fetched, and compared with its id before anybody sees it. A table in the
+//! database has the sizes, names and uses, and says which objects exist: see [`rows`].
+//!
+//! | file              | purpose                                                     |
+//! | ----------------- | ----------------------------------------------------------- |
+//! | `objects.rs`      | what is needed of an object store                           |
+//! | `rows.rs`         | what is needed of a database                                |
+//! | `remote_blobs.rs` | the store                                                   |
+//! | `publishing.rs`   | content becomes a blob                                      |
+//! | `copies.rs`       | files with the content                                      |
+//! | `retention.rs`    | blobs expire, and what was left half done is ended          |
+
+mod copies;
+pub(crate) mod objects;
+mod publishing;
+pub(crate) mod remote_blobs;
+mod retention;
+pub(crate) mod rows;

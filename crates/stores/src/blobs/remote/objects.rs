@@ -1,0 +1,62 @@
+//! What the remote store needs of an object store.
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io;
+
+use async_trait::async_trait;
+
+use wardian_vocabulary::units::ByteCount;
+
+/// The objects of a place in an object store.
+///
+/// A version tells apart what was written under one key at different times. A failure is told in words that an
+/// operator may read, without anything secret.
+#[async_trait]
+pub trait BlobObjects: Debug + Send + Sync + 'static {
+    /// Writes an object, and returns its version. When this is done, the object is durable. With
+    /// [`Overwrite::Never`] an object that exists stays as it is, and its version is returned.
+    async fn write(
+        &self,
+        key: &str,
+        content: ObjectContent,
+        overwrite: Overwrite,
+    ) -> io::Result<String>;
+
+    /// The version of an object; `None` if there is none.
+    async fn version(&self, key: &str) -> io::Result<Option<String>>;
+
+    /// Begins to read an object; `None` if there is none.
+    async fn read(&self, key: &str) -> io::Result<Option<Box<dyn ObjectReader>>>;
+
+    /// Copies an object to another key.
+    async fn copy(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes an object, if there is one.
+    async fn remove(&self, key: &str) -> io::Result<()>;
+}
+
+/// The content of an object that is read.
+#[async_trait]
+pub trait ObjectReader: Debug + Send {
+    /// The next piece; `None` at the end. An object that is cut short is an error.
+    async fn next(&mut self) -> io::Result<Option<Vec<u8>>>;
+}
+
+/// The content of an object that is written: the first bytes of a file.
+#[derive(Debug)]
+pub struct ObjectContent {
+    /// The file.
+    pub file: File,
+    /// How many bytes.
+    pub size: ByteCount,
+}
+
+/// What becomes of an object that has the key already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overwrite {
+    /// It stays.
+    Never,
+    /// It is replaced.
+    Always,
+}

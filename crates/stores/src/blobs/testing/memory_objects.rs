@@ -1,0 +1,134 @@
+//! An object store in memory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use parking_lot::Mutex;
+use tokio::task::yield_now;
+
+use crate::blobs::remote::objects::{BlobObjects, ObjectContent, ObjectReader, Overwrite};
+
+/// Bytes of a piece that is read.
+const PIECE: usize = 64 << 10;
+
+/// Objects in memory. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryObjects {
+    objects: Arc<Mutex<BTreeMap<String, MemoryObject>>>,
+    /// Counts operations, so that each is suspended another number of times, and versions.
+    operations: Arc<AtomicU64>,
+}
+
+#[derive(Debug, Clone)]
+struct MemoryObject {
+    content: Arc<Vec<u8>>,
+    version: String,
+}
+
+impl MemoryObjects {
+    /// Changes a byte of an object, or cuts one that has none.
+    pub fn damage(&self, key: &str) {
+        let version = self.next_version();
+        if let Some(object) = self.objects.lock().get_mut(key) {
+            let mut content = object.content.to_vec();
+            match content.first_mut() {
+                Some(byte) => *byte ^= 1,
+                None => content.push(0),
+            }
+            *object = MemoryObject { content: Arc::new(content), version };
+        }
+    }
+
+    /// The keys that begin with this text.
+    #[must_use]
+    pub fn keys(&self, prefix: &str) -> Vec<String> {
+        let objects = self.objects.lock();
+        objects.keys().filter(|key| key.starts_with(prefix)).cloned().collect()
+    }
+
+    fn next_version(&self) -> String {
+        format!("v{}", self.operations.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Lets other tasks run, as an operation over a network does.
+    async fn suspend(&self) {
+        let times = self.operations.fetch_add(1, Ordering::Relaxed) % 3;
+        for _ in 0..=times {
+            yield_now().await;
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<MemoryObject> {
+        self.objects.lock().get(key).cloned()
+    }
+}
+
+#[async_trait]
+impl BlobObjects for MemoryObjects {
+    async fn write(
+        &self,
+        key: &str,
+        content: ObjectContent,
+        overwrite: Overwrite,
+    ) -> io::Result<String> {
+        let mut bytes = vec![0; content.size.as_usize()];
+        content.file.read_exact_at(&mut bytes, 0)?;
+        self.suspend().await;
+        let version = self.next_version();
+        let mut objects = self.objects.lock();
+        if let (Overwrite::Never, Some(found)) = (overwrite, objects.get(key)) {
+            return Ok(found.version.clone());
+        }
+        let object = MemoryObject { content: Arc::new(bytes), version: version.clone() };
+        objects.insert(key.to_owned(), object);
+        Ok(version)
+    }
+
+    async fn version(&self, key: &str) -> io::Result<Option<String>> {
+        self.suspend().await;
+        Ok(self.find(key).map(|object| object.version))
+    }
+
+    async fn read(&self, key: &str) -> io::Result<Option<Box<dyn ObjectReader>>> {
+        self.suspend().await;
+        let found = self.find(key);
+        Ok(found.map(|object| -> Box<dyn ObjectReader> {
+            Box::new(MemoryReader { content: object.content, at: 0 })
+        }))
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> io::Result<()> {
+        self.suspend().await;
+        let version = self.next_version();
+        let found = self.find(from).ok_or(io::ErrorKind::NotFound)?;
+        self.objects.lock().insert(to.to_owned(), MemoryObject { version, ..found });
+        Ok(())
+    }
+
+    async fn remove(&self, key: &str) -> io::Result<()> {
+        self.suspend().await;
+        self.objects.lock().remove(key);
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct MemoryReader {
+    content: Arc<Vec<u8>>,
+    at: usize,
+}
+
+#[async_trait]
+impl ObjectReader for MemoryReader {
+    async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        yield_now().await;
+        let end = self.content.len().min(self.at.saturating_add(PIECE));
+        let piece = self.content.get(self.at..end).unwrap_or_default().to_vec();
+        self.at = end;
+        Ok(Some(piece).filter(|piece| !piece.is_empty()))
+    }
+}
