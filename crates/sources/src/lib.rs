@@ -33,6 +33,7 @@ pub use crate::fetch::{Fetched, FoundSkill, fetch};
 pub use crate::network::WebOptions;
 pub use crate::package::{PackagedSkill, Publication, SkillPackage, publish};
 pub use crate::source::{NPM_REGISTRY, SkillSource, SourceKind};
+pub use crate::store::objects::StoreObjects;
 pub use crate::store::settings::{STORE_VARIABLES, StoreSettings};
 pub use crate::tree::Tree;
 pub use crate::web::Web;

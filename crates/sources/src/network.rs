@@ -97,13 +97,7 @@ impl WebNetwork {
     pub(crate) fn new(config: &EgressConfig, options: WebOptions) -> Result<Self, SourceError> {
         // What runs may do is another question: the user himself asks here.
         let public = EgressConfig { is_enabled: true, ..config.clone() };
-        let private = options.allows_private.then(|| {
-            let mut private = public.clone();
-            private
-                .private_ranges
-                .extend(PRIVATE.iter().filter_map(|range| range.parse::<IpNet>().ok()));
-            private
-        });
+        let private = options.allows_private.then(|| with_private_ranges(public.clone()));
         let resolver = || Arc::new(SystemResolver::default());
         Ok(Self {
             public: Egress::new(public, resolver())?,
@@ -122,24 +116,10 @@ impl WebNetwork {
         let url = &request.url;
         let is_named = url.authority == named.authority;
         let egress = self.private.as_ref().filter(|_| is_named).unwrap_or(&self.public);
-        let pattern = UrlPattern::parse_host_of_machine(&url.origin()).map_err(|invalid| {
-            SourceError::NotASource(format!("`{}` {}", url.origin(), invalid.problem))
-        })?;
-        let mut headers = request.headers.clone();
-        headers.push(("user-agent".to_owned(), user_agent()));
-        if let Some(authorization) = &request.authorization {
-            headers.push(("authorization".to_owned(), authorization.clone()));
-        }
-        let own = OwnRequest {
-            method: request.method,
-            url: url.to_string(),
-            headers,
-            body: request.body.clone(),
-        };
         let left = self.deadline.saturating_duration_since(Instant::now());
         let limits = self.limits(request, left);
-        let (policy, tenant) = (RunPolicy::of_operator(vec![pattern]), TenantId::local());
-        let sending = egress.send_own(&tenant, policy, limits, own);
+        let (policy, tenant) = (named_by_operator(url)?, TenantId::local());
+        let sending = egress.send_own(&tenant, policy, limits, own_request(request));
         let response = timeout(left, Box::pin(sending)).await;
         let response = response.map_err(|_elapsed| SourceError::Server {
             url: url.named(),
@@ -190,6 +170,32 @@ impl WebNetwork {
             false => SourceError::Network { url, cause },
         }
     }
+}
+
+/// The same with hosts that may have private addresses.
+pub(crate) fn with_private_ranges(mut config: EgressConfig) -> EgressConfig {
+    let ranges = PRIVATE.iter().filter_map(|range| range.parse::<IpNet>().ok());
+    config.private_ranges.extend(ranges);
+    config
+}
+
+/// The rules of a request to the server of this URL.
+pub(crate) fn named_by_operator(url: &WebUrl) -> Result<RunPolicy, SourceError> {
+    let pattern = UrlPattern::parse_host_of_machine(&url.origin()).map_err(|invalid| {
+        SourceError::NotASource(format!("`{}` {}", url.origin(), invalid.problem))
+    })?;
+    Ok(RunPolicy::of_operator(vec![pattern]))
+}
+
+/// The request as the gateway sends its own.
+pub(crate) fn own_request(request: &WebRequest) -> OwnRequest {
+    let mut headers = request.headers.clone();
+    headers.push(("user-agent".to_owned(), user_agent()));
+    if let Some(authorization) = &request.authorization {
+        headers.push(("authorization".to_owned(), authorization.clone()));
+    }
+    let (method, url) = (request.method, request.url.to_string());
+    OwnRequest { method, url, headers, body: request.body.clone() }
 }
 
 fn user_agent() -> String {

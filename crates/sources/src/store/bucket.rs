@@ -13,7 +13,9 @@ use object_store::{
 use parking_lot::Mutex;
 
 use crate::error::SourceError;
+use crate::network::WebNetwork;
 use crate::store::connector::{BodyBound, StoreConnector};
+use crate::store::network::StoreNetwork;
 use crate::store::settings::{StoreIdentity, StoreSettings};
 use crate::store::trouble::StoreTrouble;
 use crate::tree::MAX_FILES;
@@ -70,8 +72,9 @@ impl<'w> Bucket<'w> {
             named.push(settings.token_server()?);
         }
         let trouble = Arc::new(Mutex::new(None));
+        let network: Arc<dyn StoreNetwork> = Arc::<WebNetwork>::clone(web.network());
         let connector = StoreConnector {
-            network: Arc::clone(web.network()),
+            network,
             named,
             is_signed: !matches!(identity, StoreIdentity::Nobody),
             trouble: Arc::clone(&trouble),
@@ -179,7 +182,7 @@ impl<'w> Bucket<'w> {
 }
 
 /// Adds who asks.
-fn identified(
+pub(super) fn identified(
     builder: AmazonS3Builder,
     settings: &StoreSettings,
     identity: &StoreIdentity<'_>,

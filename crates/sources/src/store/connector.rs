@@ -3,10 +3,15 @@
 //! Bodies come as a whole and within the bound of their request, so nothing that a store sends can be larger than what was
 //! asked for. Only the headers that are needed are handed on.
 
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use http_body_util::BodyExt as _;
+use hyper::body::{Body, Frame};
 use hyper::header::{CONTENT_LENGTH, ETAG, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use object_store::client::{
@@ -15,9 +20,11 @@ use object_store::client::{
 };
 use object_store::{ClientOptions, HeaderMap};
 use parking_lot::Mutex;
+use tokio::sync::mpsc;
 
 use crate::error::SourceError;
-use crate::network::{WebNetwork, WebRequest};
+use crate::network::WebRequest;
+use crate::store::network::StoreNetwork;
 use crate::store::trouble::{MAX_REFUSAL, StoreRefusal, StoreTrouble};
 use crate::web_url::WebUrl;
 use wardian_egress::error::errno;
@@ -27,10 +34,37 @@ use wardian_egress::own_request::OwnResponse;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BodyBound(pub(super) usize);
 
+/// Lets the body of an answer come in pieces; an extension of requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct StreamedBody;
+
+/// Pieces of a body that wait for their reader.
+const PIECES: usize = 4;
+
+/// A body whose pieces come from a task.
+struct Pieces(mpsc::Receiver<io::Result<Bytes>>);
+
+impl Body for Pieces {
+    type Data = Bytes;
+    type Error = HttpError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+        let piece = ready!(self.0.poll_recv(context));
+        Poll::Ready(piece.map(|piece| {
+            piece
+                .map(Frame::data)
+                .map_err(|fault| HttpError::new(HttpErrorKind::Interrupted, fault))
+        }))
+    }
+}
+
 /// Sends the requests of one store.
 #[derive(Debug, Clone)]
 pub(super) struct StoreConnector {
-    pub(super) network: Arc<WebNetwork>,
+    pub(super) network: Arc<dyn StoreNetwork>,
     /// The servers that the user's environment names.
     pub(super) named: Vec<WebUrl>,
     pub(super) is_signed: bool,
@@ -66,6 +100,8 @@ impl StoreConnector {
         let named = named.ok_or_else(|| strange("is another server than the store's"))?;
         let method = match head.method {
             Method::GET => "GET",
+            Method::HEAD => "HEAD",
+            Method::DELETE => "DELETE",
             Method::PUT => "PUT",
             Method::POST => "POST",
             _ => return Err(strange("gets no such request")),
@@ -81,6 +117,9 @@ impl StoreConnector {
         let mut response = self.network.send(&request, named).await?;
         let status = StatusCode::from_u16(response.status())
             .map_err(|_fault| strange("answers with a status that is none"))?;
+        if status.is_success() && head.extensions.get::<StreamedBody>().is_some() {
+            return Ok(self.streamed(status, response));
+        }
         if status.is_success() {
             let body = self.whole(&mut response, &url, most).await?;
             let body = body.ok_or_else(|| too_large(&url, most))?;
@@ -90,9 +129,34 @@ impl StoreConnector {
         let region = response.header("x-amz-bucket-region");
         let (code, is_signed) = (status.as_u16(), self.is_signed);
         let refusal = StoreRefusal { url: &url, status: code, region, body: &body, is_signed };
-        *self.trouble.lock() = Some(refusal.trouble());
-        // What it says has been read; a redirect is not followed.
-        Ok(answer(status, &response, Vec::new()))
+        let trouble = refusal.trouble();
+        // What the store says has been read, and the library tells this instead. A redirect is not followed.
+        let told = trouble.error.to_string().into_bytes();
+        *self.trouble.lock() = Some(trouble);
+        Ok(answer(status, &response, told))
+    }
+
+    /// An answer whose body is handed on as it comes.
+    fn streamed(&self, status: StatusCode, mut response: OwnResponse) -> HttpResponse {
+        let (sender, pieces) = mpsc::channel(PIECES);
+        let network = Arc::clone(&self.network);
+        let length = response.header("content-length").map(str::to_owned);
+        let mut head = answer(status, &response, Vec::new());
+        if let Some(length) = length.and_then(|length| HeaderValue::from_str(&length).ok()) {
+            head.headers_mut().insert(CONTENT_LENGTH, length);
+        }
+        tokio::spawn(async move {
+            loop {
+                let piece = network.piece(&mut response).await.transpose();
+                let Some(piece) = piece else { return };
+                let is_last = piece.is_err();
+                // Nobody reads on, if the receiver is gone.
+                if sender.send(piece).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        head.map(|_none| HttpResponseBody::new(Pieces(pieces)))
     }
 
     /// The body of an answer; `None` if it is larger than `most`.

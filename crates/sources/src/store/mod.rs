@@ -13,6 +13,8 @@
 
 pub(crate) mod bucket;
 mod connector;
+mod network;
+pub(crate) mod objects;
 pub(crate) mod place;
 pub(crate) mod settings;
 pub(crate) mod shelf;

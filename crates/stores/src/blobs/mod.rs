@@ -58,6 +58,8 @@ pub use crate::blobs::local::local_blobs::LocalBlobs;
 pub use crate::blobs::local::retention::SweepReport;
 pub use crate::blobs::local::store::LocalBlobStore;
 pub use crate::blobs::pin::BlobPin;
+pub use crate::blobs::remote::objects::{BlobObjects, ObjectContent, ObjectReader, Overwrite};
+pub use crate::blobs::remote::remote_blobs::RemoteBlobs;
 pub use crate::blobs::store::{
     BlobFuture, BlobPart, BlobStore, BlobWindow, BlobWriter, HeldBlob, NewBlob, TenantUsage,
     WrittenBlob,

@@ -1,0 +1,229 @@
+//! The objects of a bucket as a store of blobs has them.
+
+use std::fmt;
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_core::Stream;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, Error, GetOptions, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload,
+    RetryConfig,
+};
+use parking_lot::Mutex;
+use tokio::task::spawn_blocking;
+
+use crate::error::SourceError;
+use crate::store::bucket::identified;
+use crate::store::connector::{StoreConnector, StreamedBody};
+use crate::store::network::ServerNetwork;
+use crate::store::place;
+use crate::store::settings::{StoreIdentity, StoreSettings};
+use crate::web_url::WebUrl;
+use wardian_egress::config::EgressConfig;
+use wardian_stores::blobs::{BlobObjects, ObjectContent, ObjectReader, Overwrite};
+use wardian_vocabulary::units::ByteCount;
+
+/// Attempts at a request after the first one, and the time after which none begins.
+const REPEATS: usize = 2;
+const REPEAT_TIME: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// The size from which on an object is written in parts, and that of a part, which is in memory meanwhile.
+const PART: u64 = 8 << 20;
+
+/// The objects of a bucket.
+pub struct StoreObjects {
+    store: AmazonS3,
+    /// The address of the bucket, for messages.
+    url: WebUrl,
+}
+
+/// Shows no credentials.
+impl fmt::Debug for StoreObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreObjects").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+impl StoreObjects {
+    /// Opens the place `s3://BUCKET[/PREFIX]`, and returns it with the prefix. Nothing is sent. Objects have at most
+    /// `largest` bytes.
+    ///
+    /// # Errors
+    ///
+    /// It names no place, or the settings are wrong.
+    pub fn open<'p>(
+        text: &'p str,
+        settings: &StoreSettings,
+        network: &EgressConfig,
+        largest: ByteCount,
+    ) -> Result<(Self, &'p str), SourceError> {
+        let place = place::parse(text.strip_prefix("s3://").unwrap_or(text))?;
+        let (identity, region) = (settings.identity()?, settings.region()?);
+        let mut url = match settings.endpoint()? {
+            Some(url) => url,
+            None => WebUrl::parse(&format!("https://s3.{region}.amazonaws.com"))?.0,
+        };
+        let mut named = vec![url.clone()];
+        if matches!(identity, StoreIdentity::Role { .. }) {
+            named.push(settings.token_server()?);
+        }
+        let connector = StoreConnector {
+            network: Arc::new(ServerNetwork::new(network, largest)?),
+            named,
+            is_signed: !matches!(identity, StoreIdentity::Nobody),
+            trouble: Arc::new(Mutex::new(None)),
+        };
+        let builder = AmazonS3Builder::new()
+            .with_bucket_name(place.bucket)
+            .with_region(region)
+            .with_endpoint(url.origin())
+            .with_retry(RetryConfig {
+                backoff: BackoffConfig::default(),
+                max_retries: REPEATS,
+                retry_timeout: REPEAT_TIME,
+            })
+            .with_http_connector(connector);
+        url.path = format!("/{}", place.bucket);
+        let store = identified(builder, settings, &identity)?.build();
+        let store = store.map_err(|_fault| SourceError::Server {
+            url: url.named(),
+            problem: "cannot be used with the variables `AWS_…` of the environment".to_owned(),
+        })?;
+        Ok((Self { store, url }, place.key))
+    }
+
+    fn path(&self, key: &str) -> io::Result<Path> {
+        Path::parse(key).map_err(|_fault| self.failed(key, "has a key that cannot be sent"))
+    }
+
+    fn failed(&self, key: &str, problem: impl fmt::Display) -> io::Error {
+        io::Error::other(format!("{}/{key}: {problem}", self.url.named()))
+    }
+
+    async fn write_parts(
+        &self,
+        (key, path): (&str, &Path),
+        ObjectContent { file, size }: ObjectContent,
+    ) -> io::Result<Option<String>> {
+        let failed = |fault: Error| self.failed(key, fault);
+        let mut upload = self.store.put_multipart(path).await.map_err(failed)?;
+        let (mut file, mut at) = (Arc::new(file), 0);
+        let written = loop {
+            if at >= size.as_u64() {
+                break upload.complete().await.map_err(failed);
+            }
+            let part = PART.min(size.as_u64().saturating_sub(at));
+            let (given_back, bytes) = read_part(file, at, part).await?;
+            file = given_back;
+            if let Err(fault) = upload.put_part(PutPayload::from(bytes)).await {
+                break Err(failed(fault));
+            }
+            at = at.saturating_add(part);
+        };
+        if written.is_err() {
+            // What is left of it otherwise is for the rules of the bucket.
+            upload.abort().await.ok();
+        }
+        Ok(written?.e_tag)
+    }
+}
+
+/// Reads a part of a file on a blocking thread, and gives the file back.
+async fn read_part(file: Arc<File>, at: u64, size: u64) -> io::Result<(Arc<File>, Vec<u8>)> {
+    let reading = spawn_blocking(move || {
+        let mut bytes = vec![0; ByteCount::bytes(size).as_usize()];
+        file.read_exact_at(&mut bytes, at)?;
+        Ok((file, bytes))
+    });
+    reading.await.map_err(io::Error::other)?
+}
+
+#[async_trait]
+impl BlobObjects for StoreObjects {
+    async fn write(
+        &self,
+        key: &str,
+        content: ObjectContent,
+        overwrite: Overwrite,
+    ) -> io::Result<String> {
+        let path = self.path(key)?;
+        let unnamed = || self.failed(key, "is stored, and the store tells no tag of it");
+        if content.size.as_u64() > PART {
+            // The parts have the content that belongs to the key, whoever writes them.
+            if overwrite == Overwrite::Never
+                && let Some(version) = self.version(key).await?
+            {
+                return Ok(version);
+            }
+            return self.write_parts((key, &path), content).await?.ok_or_else(unnamed);
+        }
+        let (_file, bytes) = read_part(Arc::new(content.file), 0, content.size.as_u64()).await?;
+        let mode = match overwrite {
+            Overwrite::Never => PutMode::Create,
+            Overwrite::Always => PutMode::Overwrite,
+        };
+        match self.store.put_opts(&path, PutPayload::from(bytes), mode.into()).await {
+            Ok(written) => written.e_tag.ok_or_else(unnamed),
+            // 412, or 409 while somebody else writes it.
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                self.version(key).await?.ok_or_else(unnamed)
+            }
+            Err(fault) => Err(self.failed(key, fault)),
+        }
+    }
+
+    async fn version(&self, key: &str) -> io::Result<Option<String>> {
+        match self.store.head(&self.path(key)?).await {
+            Ok(found) => Ok(found.e_tag),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(fault) => Err(self.failed(key, fault)),
+        }
+    }
+
+    async fn read(&self, key: &str) -> io::Result<Option<Box<dyn ObjectReader>>> {
+        let mut options = GetOptions::default();
+        options.extensions.insert(StreamedBody);
+        match self.store.get_opts(&self.path(key)?, options).await {
+            Ok(found) => Ok(Some(Box::new(StreamReader(Mutex::new(found.into_stream()))))),
+            Err(Error::NotFound { .. }) => Ok(None),
+            Err(fault) => Err(self.failed(key, fault)),
+        }
+    }
+
+    async fn copy(&self, from: &str, to: &str) -> io::Result<()> {
+        let copied = self.store.copy(&self.path(from)?, &self.path(to)?).await;
+        copied.map_err(|fault| self.failed(from, fault))
+    }
+
+    async fn remove(&self, key: &str) -> io::Result<()> {
+        match self.store.delete(&self.path(key)?).await {
+            Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
+            Err(fault) => Err(self.failed(key, fault)),
+        }
+    }
+}
+
+/// An object that is read.
+struct StreamReader(Mutex<Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send>>>);
+
+impl fmt::Debug for StreamReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamReader").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl ObjectReader for StreamReader {
+    async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let piece = poll_fn(|context| self.0.get_mut().as_mut().poll_next(context)).await;
+        piece.transpose().map_err(io::Error::other).map(|piece| piece.map(Vec::from))
+    }
+}
