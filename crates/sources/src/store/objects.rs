@@ -6,7 +6,9 @@ use std::future::poll_fn;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
+use std::process;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -98,6 +100,39 @@ impl StoreObjects {
             problem: "cannot be used with the variables `AWS_…` of the environment".to_owned(),
         })?;
         Ok((Self { store, url }, place.key))
+    }
+
+    /// Checks that objects can be written below `prefix` and read, and that a second one under the same key is refused:
+    /// two servers that store the same blob must make one.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong, and what to do.
+    pub async fn prove(&self, prefix: &str) -> io::Result<()> {
+        let number = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+        let between = if prefix.is_empty() { "" } else { "/" };
+        let key = format!("{prefix}{between}checks/{}-{number}", process::id());
+        let path = self.path(&key)?;
+        let write = || {
+            let content = PutPayload::from_static(b"written to check the store; it can be removed");
+            self.store.put_opts(&path, content, PutMode::Create.into())
+        };
+        write().await.map_err(|fault| self.failed(&key, fault))?;
+        let again = write().await;
+        let found = self.version(&key).await;
+        self.remove(&key).await?;
+        match again {
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) if found?.is_some() => Ok(()),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
+                Err(self.failed(&key, "was written, and is not found"))
+            }
+            Err(fault) => Err(self.failed(&key, fault)),
+            Ok(_) => Err(self.failed(
+                &key,
+                "was written twice: the store ignores `If-None-Match: *`, without which two servers can \
+                 damage each other's blobs; use one that has it",
+            )),
+        }
     }
 
     fn path(&self, key: &str) -> io::Result<Path> {
