@@ -121,8 +121,9 @@ impl StoreObjects {
         let again = write().await;
         let found = self.version(&key).await;
         self.remove(&key).await?;
+        let is_found = found?.is_some();
         match again {
-            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) if found?.is_some() => Ok(()),
+            Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) if is_found => Ok(()),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                 Err(self.failed(&key, "was written, and is not found"))
             }

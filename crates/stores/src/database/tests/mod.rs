@@ -3,6 +3,7 @@
 //! | file             | purpose                                                                  |
 //! | ---------------- | ------------------------------------------------------------------------ |
 //! | `memory.rs`      | the test double, which is also the model                                 |
+//! | `blobs.rs`       | the table of blobs in an object store                                    |
 //! | `lists.rs`       | records are found and listed                                             |
 //! | `retention.rs`   | records expire                                                           |
 //! | `in_progress.rs` | runs in the background, their names, and the servers that have them      |
@@ -11,6 +12,7 @@
 //! | `sessions.rs`    | sessions, their cells, checkpoints and packs                             |
 //! | `session_model_tests.rs`, `memory_sessions.rs` | the same for sessions                        |
 
+mod blobs;
 mod in_progress;
 mod keys;
 mod lists;
