@@ -27,6 +27,27 @@ pub struct SweepReport {
     pub failed: u64,
 }
 
+impl SweepReport {
+    /// Notes a blob that was to be removed, with its size if it was.
+    fn note(
+        &mut self,
+        (tenant_folder, id): (&TenantFolder, &BlobId),
+        removed: io::Result<Option<u64>>,
+    ) {
+        match removed {
+            Ok(Some(size)) => {
+                self.expired = self.expired.saturating_add(1);
+                self.freed = ByteCount::bytes(self.freed.as_u64().saturating_add(size));
+            }
+            Ok(None) => {}
+            Err(cause) => {
+                self.failed = self.failed.saturating_add(1);
+                warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "could not be removed");
+            }
+        }
+    }
+}
+
 impl<D: Disk> LocalBlobStore<D> {
     /// Counts the blobs of all tenants, so that the first write of each tenant need not wait. Other
     /// calls continue meanwhile; only writes of the tenant that is being counted wait.
@@ -100,31 +121,57 @@ impl<D: Disk> LocalBlobStore<D> {
         self.remove_stray_names(tenant_folder, entries);
         for entry in entries.iter().filter(|entry| self.has_expired(entry.used, now)) {
             let Some(id) = blob_of(entry) else { continue };
-            match self.remove_expired(tenant_folder, &id, now) {
-                Ok(Some(size)) => {
-                    report.expired = report.expired.saturating_add(1);
-                    let freed = report.freed.as_u64().saturating_add(size);
-                    report.freed = ByteCount::bytes(freed);
-                }
-                Ok(None) => {}
+            let removed =
+                self.remove_unused(tenant_folder, &id, |used| self.has_expired(used, now));
+            report.note((tenant_folder, &id), removed);
+        }
+    }
+
+    /// Removes blobs that were used longest ago until the others have at most `most` bytes. Pinned blobs stay, and
+    /// so does what was used meanwhile: for a store that holds copies.
+    ///
+    /// # Errors
+    ///
+    /// As [`sweep`](Self::sweep).
+    pub fn trim(&self, most: ByteCount) -> Result<SweepReport, BlobError> {
+        let mut blobs = Vec::new();
+        let mut bytes = 0_u64;
+        for tenant_folder in self.folders_on_disk()? {
+            let entries = match self.disk.list(&tenant_folder.folder) {
+                Ok(entries) => entries,
                 Err(cause) => {
-                    report.failed = report.failed.saturating_add(1);
-                    warn!(tenant.id = %tenant_folder.tenant, blob.id = %id, error = %cause, "could not be removed");
+                    warn!(tenant.id = %tenant_folder.tenant, error = %cause, "could not be listed");
+                    continue;
                 }
+            };
+            for entry in entries {
+                let Some(id) = blob_of(&entry) else { continue };
+                bytes = bytes.saturating_add(usage_of(entry.size).bytes);
+                blobs.push((entry.used, Arc::clone(&tenant_folder), id));
             }
         }
+        blobs.sort_by_key(|(used, _, _)| *used);
+        let mut report = SweepReport::default();
+        for (listed, tenant_folder, id) in blobs {
+            if bytes.saturating_sub(report.freed.as_u64()) <= most.as_u64() {
+                break;
+            }
+            let removed = self.remove_unused(&tenant_folder, &id, |used| used <= listed);
+            report.note((&tenant_folder, &id), removed);
+        }
+        Ok(report)
     }
 
     fn has_expired(&self, used: Duration, now: Duration) -> bool {
         self.config.ttl.is_some_and(|ttl| used.saturating_add(ttl) <= now)
     }
 
-    /// Removes a blob unless it is in use or was used since it was listed. Returns its size if it was removed.
-    fn remove_expired(
+    /// Removes a blob that is not in use, if the time of its last use is such. Returns its size if it was removed.
+    fn remove_unused(
         &self,
         tenant_folder: &TenantFolder,
         id: &BlobId,
-        now: Duration,
+        is_unused: impl Fn(Duration) -> bool,
     ) -> io::Result<Option<u64>> {
         let mut names = tenant_folder.lock();
         let path = tenant_folder.path(id);
@@ -134,7 +181,7 @@ impl<D: Disk> LocalBlobStore<D> {
             Err(error) => return Err(error),
         };
         let stamp = self.disk.stamp(&file)?;
-        if !self.has_expired(stamp.used, now) || self.pins.holds(&tenant_folder.tenant, id) {
+        if !is_unused(stamp.used) || self.pins.holds(&tenant_folder.tenant, id) {
             return Ok(None);
         }
         self.disk.remove(&path).inspect_err(|_| names.forget())?;
@@ -224,7 +271,8 @@ mod tests {
         let local = TenantId::local();
         let id = test.store.put(&local, &plain(), b"abc").unwrap().id;
         let tenant_folder = test.store.tenant_folder(&local);
-        let removed = test.store.remove_expired(&tenant_folder, &id, START + HOUR).unwrap();
+        let has_expired = |used| test.store.has_expired(used, START + HOUR);
+        let removed = test.store.remove_unused(&tenant_folder, &id, has_expired).unwrap();
         assert_eq!(removed, None);
         assert!(test.content(&local, &id).is_ok());
     }
@@ -240,6 +288,30 @@ mod tests {
         assert_eq!(test.store.sweep(START + WEEK).unwrap().expired, 1);
         assert!(test.content(&one, &id).is_err());
         assert!(test.content(&two, &theirs).is_ok());
+    }
+
+    #[test]
+    fn trimming_removes_what_was_used_longest_ago_and_is_not_held() {
+        let mut test = TestStore::new();
+        let mut ids = Vec::new();
+        for number in 0..6_u8 {
+            test = test.reopened_at(START + HOUR * u32::from(number));
+            let owner = tenant(if number % 2 == 0 { "acme" } else { "beta" });
+            let id = test.store.put(&owner, &plain(), &[number; 10]).unwrap().id;
+            ids.push((owner, id));
+        }
+        let is_there = |test: &TestStore| -> Vec<bool> {
+            ids.iter().map(|(owner, id)| test.content(owner, id).is_ok()).collect()
+        };
+        let all = test.store.trim(ByteCount::bytes(60)).unwrap();
+        assert_eq!(all, SweepReport::default());
+        let pin = test.store.pin(&ids[1].0, &ids[1].1).unwrap();
+        let report = test.store.trim(ByteCount::bytes(35)).unwrap();
+        assert_eq!(report, SweepReport { expired: 3, freed: ByteCount::bytes(30), failed: 0 });
+        assert_eq!(is_there(&test), [false, true, false, false, true, true]);
+        drop(pin);
+        assert_eq!(test.store.trim(ByteCount::bytes(0)).unwrap().expired, 3);
+        assert_eq!(test.store.usage(&tenant("acme")).unwrap(), TenantUsage::default());
     }
 
     #[test]
