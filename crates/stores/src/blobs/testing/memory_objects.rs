@@ -21,6 +21,19 @@ pub struct MemoryObjects {
     objects: Arc<Mutex<BTreeMap<String, MemoryObject>>>,
     /// Counts operations, so that each is suspended another number of times, and versions.
     operations: Arc<AtomicU64>,
+    /// The operation that fails.
+    fault: Arc<Mutex<Option<ObjectFault>>>,
+}
+
+/// A failure of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ObjectFault {
+    /// How many operations succeed before it.
+    pub after: u64,
+    /// Whether the operation has its effect all the same.
+    pub has_effect: bool,
+    /// Whether all later ones fail too.
+    pub lasts: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -40,6 +53,39 @@ impl MemoryObjects {
                 None => content.push(0),
             }
             *object = MemoryObject { content: Arc::new(content), version };
+        }
+    }
+
+    /// Lets an operation fail from now on; none if there is no fault.
+    pub fn fail(&self, fault: Option<ObjectFault>) {
+        *self.fault.lock() = fault;
+    }
+
+    /// Does the work of an operation that may fail.
+    fn operate<T>(&self, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        let due = {
+            let mut fault = self.fault.lock();
+            match fault.as_mut() {
+                None => None,
+                Some(later) if later.after > 0 => {
+                    later.after = later.after.saturating_sub(1);
+                    None
+                }
+                Some(due) => {
+                    let due = *due;
+                    fault.take_if(|fault| !fault.lasts);
+                    Some(due)
+                }
+            }
+        };
+        match due {
+            None => work(),
+            Some(fault) => {
+                if fault.has_effect {
+                    work()?;
+                }
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the store does not answer"))
+            }
         }
     }
 
@@ -79,23 +125,25 @@ impl BlobObjects for MemoryObjects {
         content.file.read_exact_at(&mut bytes, 0)?;
         self.suspend().await;
         let version = self.next_version();
-        let mut objects = self.objects.lock();
-        if let (Overwrite::Never, Some(found)) = (overwrite, objects.get(key)) {
-            return Ok(found.version.clone());
-        }
-        let object = MemoryObject { content: Arc::new(bytes), version: version.clone() };
-        objects.insert(key.to_owned(), object);
-        Ok(version)
+        self.operate(|| {
+            let mut objects = self.objects.lock();
+            if let (Overwrite::Never, Some(found)) = (overwrite, objects.get(key)) {
+                return Ok(found.version.clone());
+            }
+            let object = MemoryObject { content: Arc::new(bytes), version: version.clone() };
+            objects.insert(key.to_owned(), object);
+            Ok(version)
+        })
     }
 
     async fn version(&self, key: &str) -> io::Result<Option<String>> {
         self.suspend().await;
-        Ok(self.find(key).map(|object| object.version))
+        self.operate(|| Ok(self.find(key).map(|object| object.version)))
     }
 
     async fn read(&self, key: &str) -> io::Result<Option<Box<dyn ObjectReader>>> {
         self.suspend().await;
-        let found = self.find(key);
+        let found = self.operate(|| Ok(self.find(key)))?;
         Ok(found.map(|object| -> Box<dyn ObjectReader> {
             Box::new(MemoryReader { content: object.content, at: 0 })
         }))
@@ -104,15 +152,19 @@ impl BlobObjects for MemoryObjects {
     async fn copy(&self, from: &str, to: &str) -> io::Result<()> {
         self.suspend().await;
         let version = self.next_version();
-        let found = self.find(from).ok_or(io::ErrorKind::NotFound)?;
-        self.objects.lock().insert(to.to_owned(), MemoryObject { version, ..found });
-        Ok(())
+        self.operate(|| {
+            let found = self.find(from).ok_or(io::ErrorKind::NotFound)?;
+            self.objects.lock().insert(to.to_owned(), MemoryObject { version, ..found });
+            Ok(())
+        })
     }
 
     async fn remove(&self, key: &str) -> io::Result<()> {
         self.suspend().await;
-        self.objects.lock().remove(key);
-        Ok(())
+        self.operate(|| {
+            self.objects.lock().remove(key);
+            Ok(())
+        })
     }
 }
 

@@ -12,8 +12,10 @@ mod contract_tests;
 mod model_tests;
 #[cfg(test)]
 mod place_tests;
+#[cfg(test)]
+mod remote_tests;
 
 pub use crate::blobs::testing::id_keys::{DerivedIdKeys, MemoryIdKeys};
 pub use crate::blobs::testing::memory_blobs::MemoryBlobs;
 pub use crate::blobs::testing::memory_files::MemoryFiles;
-pub use crate::blobs::testing::memory_objects::MemoryObjects;
+pub use crate::blobs::testing::memory_objects::{MemoryObjects, ObjectFault};

@@ -123,9 +123,9 @@ fn copy_folder(from: &Path, to: &Path) {
 
 /// A store in an object store in memory, with a table in SQLite and copies on this machine.
 pub(super) struct RemotePlace {
-    remote: RemoteBlobs,
+    pub(super) remote: RemoteBlobs,
     local: LocalBlobs,
-    objects: MemoryObjects,
+    pub(super) objects: MemoryObjects,
     config: BlobStoreConfig,
     /// The table and the copies.
     folder: TempDir,

@@ -1,0 +1,104 @@
+//! What is promised of blobs in an object store that fails at any operation, and of servers that end at any.
+
+use std::time::Duration;
+
+use crate::blobs::local::testing::{HOUR, START, plain, tenant};
+use crate::blobs::testing::ObjectFault;
+use crate::blobs::testing::place_tests::{Place, RemotePlace};
+use crate::blobs::{BlobError, BlobPart, Blobs};
+use wardian_vocabulary::ids::{BlobId, TenantId};
+use wardian_vocabulary::units::ByteCount;
+
+/// A time at which whatever was left half done is taken for left.
+const LATER: Duration = Duration::from_secs(START.as_secs() + HOUR.as_secs());
+
+/// Each failure that one of the first operations can have.
+fn faults() -> impl Iterator<Item = ObjectFault> {
+    (0..6).flat_map(|after| {
+        [(false, false), (true, false), (false, true), (true, true)]
+            .map(|(has_effect, lasts)| ObjectFault { after, has_effect, lasts })
+    })
+}
+
+async fn put(blobs: &Blobs, owner: &TenantId, content: &[u8]) -> Result<BlobId, BlobError> {
+    Ok(blobs.store.put(owner, &plain(), content.to_vec()).await?.id)
+}
+
+async fn content(blobs: &Blobs, owner: &TenantId, id: &BlobId) -> Result<Vec<u8>, BlobError> {
+    Ok(blobs.store.read(owner, id, BlobPart::Head, ByteCount::bytes(99)).await?.bytes)
+}
+
+/// INVARIANT(uploaded-before-acknowledged), INVARIANT(row-before-object): each object has a row, and each row of a
+/// stored blob an object, once another server has ended what was left.
+async fn check_in_order(place: &RemotePlace, owner: &TenantId, expected: u64) {
+    let blobs = place.blobs();
+    assert_eq!(blobs.store.usage(owner).await.unwrap().blobs, expected);
+    let listed = blobs.store.list(owner, None, 99).await.unwrap().blobs;
+    assert_eq!(listed.len() as u64, expected);
+    assert_eq!(place.objects.keys("team/a/blobs/").len() as u64, expected);
+    for one in listed {
+        content(&blobs, owner, &one.id).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn uploaded_before_acknowledged_whatever_the_store_does() {
+    let acme = tenant("acme");
+    for fault in faults() {
+        let place = RemotePlace::with(|_| ());
+        let kept = put(&place.blobs(), &acme, b"kept").await.unwrap();
+        place.objects.fail(Some(fault));
+        let stored = put(&place.blobs(), &acme, b"abc").await;
+        place.objects.fail(None);
+        // Another server, without copies, finds what was acknowledged.
+        let place = place.after_crash_at(LATER);
+        if let Ok(id) = &stored {
+            assert_eq!(content(&place.blobs(), &acme, id).await.unwrap(), b"abc", "{fault:?}");
+        }
+        place.remote.sweep(LATER).await.unwrap();
+        let blobs = place.blobs();
+        let id = put(&blobs, &acme, b"abc").await.unwrap();
+        assert_eq!(content(&blobs, &acme, &id).await.unwrap(), b"abc");
+        assert_eq!(content(&blobs, &acme, &kept).await.unwrap(), b"kept");
+        check_in_order(&place, &acme, 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_before_object_in_removals_that_fail() {
+    let acme = tenant("acme");
+    for fault in faults() {
+        let place = RemotePlace::with(|_| ());
+        let id = put(&place.blobs(), &acme, b"abc").await.unwrap();
+        place.objects.fail(Some(fault));
+        place.blobs().store.remove(&acme, &id).await.unwrap();
+        let gone = place.blobs().store.stat(&acme, &id).await;
+        assert!(matches!(gone, Err(BlobError::NotFound { .. })), "{fault:?}");
+        place.objects.fail(None);
+        let place = place.after_crash_at(LATER);
+        place.remote.sweep(LATER).await.unwrap();
+        check_in_order(&place, &acme, 0).await;
+        assert_eq!(put(&place.blobs(), &acme, b"abc").await.unwrap(), id);
+        check_in_order(&place, &acme, 1).await;
+    }
+}
+
+/// A store that does not answer damages nothing: no blob is taken for damaged, and none is removed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_does_not_answer_is_no_damage() {
+    let acme = tenant("acme");
+    for fault in faults() {
+        let place = RemotePlace::with(|_| ());
+        let id = put(&place.blobs(), &acme, b"abc").await.unwrap();
+        let place = place.after_crash();
+        place.objects.fail(Some(fault));
+        match content(&place.blobs(), &acme, &id).await {
+            Ok(bytes) => assert_eq!(bytes, b"abc"),
+            Err(error) => assert!(matches!(error, BlobError::Storage { .. }), "{fault:?}: {error}"),
+        }
+        place.objects.fail(None);
+        assert_eq!(content(&place.blobs(), &acme, &id).await.unwrap(), b"abc", "{fault:?}");
+        assert_eq!(place.set_aside(), 0);
+        check_in_order(&place, &acme, 1).await;
+    }
+}
