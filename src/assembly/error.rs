@@ -39,6 +39,9 @@ pub enum AssemblyError {
     /// Blobs cannot be kept.
     #[error("the blob store cannot be opened")]
     Blobs(#[from] BlobError),
+    /// The object store of blobs cannot be used, and what to do.
+    #[error("the object store of `blobs.store` cannot be used: {0}")]
+    ObjectStore(String),
     /// The database cannot be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),

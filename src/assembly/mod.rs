@@ -13,7 +13,10 @@ mod tenants;
 mod tools;
 mod worker;
 
-pub use crate::assembly::blobs::{OwnBlobs, open_blobs, open_blobs_beside};
+pub use crate::assembly::blobs::{
+    OwnBlobs, ServedBlobs, check_object_store, open_blobs, open_blobs_beside, open_remote_blobs,
+    open_served_blobs,
+};
 pub use crate::assembly::engine::{
     MeteredCode, has_images_of_tenants, images_made, install_engine, install_images_with_batteries,
     lock_natives, open_engine,

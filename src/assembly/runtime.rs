@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::{JoinHandle, block_in_place};
 use tracing::warn;
 
-use crate::assembly::blobs::{self, OwnBlobs, open_blobs, open_blobs_with, sweep};
+use crate::assembly::blobs::{self, OwnBlobs, ServedBlobs, open_blobs};
 use crate::assembly::engine::MeteredCode;
 use crate::assembly::engine::files::EngineFiles;
 use crate::assembly::engine::image_store::image_store;
@@ -41,7 +41,7 @@ use wardian_service::{
 use wardian_sessions::SessionsConfig;
 use wardian_skills::packages::LayerStore;
 use wardian_skills::registry::{Registry, RegistryError};
-use wardian_stores::blobs::{BlobIdKeyTable, BlobStoreConfig, LocalBlobStore, LocalBlobs};
+use wardian_stores::blobs::{BlobStoreConfig, LocalBlobStore, LocalBlobs};
 use wardian_stores::secrets::Secrets;
 use wardian_telemetry::Metrics;
 use wardian_vocabulary::cgroup::{CgroupLimits, CgroupTree};
@@ -66,7 +66,7 @@ pub struct Runtime {
     pub service: Arc<Service>,
     /// The skills.
     pub registry: Arc<Registry>,
-    /// The blobs.
+    /// The blobs on this machine: all, or the copies of those in an object store.
     pub blobs: Arc<LocalBlobStore>,
     /// The workers.
     pub pool: Arc<Pool>,
@@ -99,48 +99,37 @@ impl Stores {
     ///
     /// The blobs cannot be opened, or the operating system refuses a thread.
     pub fn open(config: &Config, skills: SkillsRead) -> Result<Self, AssemblyError> {
-        Self::over(open_blobs(config)?, config, skills, |_| {})
+        let blobs = ServedBlobs::Local(LocalBlobs::new(open_blobs(config)?));
+        Self::open_with(config, &blobs, skills, |_| {})
     }
 
-    /// As [`open`](Self::open), with the keys of tenants' blob ids. The thread that reads the skills calls
-    /// `opened` with the result.
+    /// As [`open`](Self::open), with these blobs. The thread that reads the skills calls `opened` with the result.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
     pub fn open_with(
         config: &Config,
-        id_keys: BlobIdKeyTable,
-        skills: SkillsRead,
-        opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
-    ) -> Result<Self, AssemblyError> {
-        Self::over(open_blobs_with(config, id_keys)?, config, skills, opened)
-    }
-
-    fn over(
-        blobs: LocalBlobStore,
-        config: &Config,
+        blobs: &ServedBlobs,
         skills: SkillsRead,
         opened: impl FnOnce(&Arc<Discovery>) + Send + 'static,
     ) -> Result<Self, AssemblyError> {
         let (settings, built_in) = registry_settings(config, skills)?;
-        let local = LocalBlobs::new(blobs);
-        let blobs = Arc::clone(local.store());
-        let sweeping = tokio::spawn(sweep(Arc::clone(&blobs)));
+        let (served, local) = (blobs.interfaces(), blobs.local());
+        let sweeping = tokio::spawn(blobs.clone().tend());
         let rates = CallRates::of(&config.tenants);
         let max_transfers = config.http.max_transfers;
         let published = open_published(config)?;
         let read = move || {
             let registry = Arc::new(Registry::open(settings, &built_in)?);
-            let blobs = local.into();
-            let parts = DiscoveryParts { registry, blobs, rates, max_transfers, published };
+            let parts = DiscoveryParts { registry, blobs: served, rates, max_transfers, published };
             let discovery = Discovery::new(parts);
             opened(&discovery);
             Ok(discovery)
         };
         let reading = thread::Builder::new().name("skills".to_owned()).spawn(read);
         let refused = |cause| AssemblyError::System { what: "start a thread", cause };
-        Ok(Self { reading: reading.map_err(refused)?, blobs, sweeping })
+        Ok(Self { reading: reading.map_err(refused)?, blobs: local, sweeping })
     }
 
     /// Waits until all skills are read. Blocks the thread that it is on.

@@ -21,6 +21,9 @@ const FILE: &str = "wardian.db";
 /// The file of the records in the data folder.
 const RECORDS_FILE: &str = "records.db";
 
+/// The file of the rows of blobs in the data folder.
+const BLOBS_FILE: &str = "blobs.db";
+
 /// The file of the rows of sessions in the data folder.
 const SESSIONS_FILE: &str = "sessions.db";
 
@@ -40,6 +43,12 @@ pub fn keys_place(config: &Config) -> DatabasePlace {
 #[must_use]
 pub fn records_place(config: &Config) -> DatabasePlace {
     place(config, RECORDS_FILE)
+}
+
+/// The place of the database of blobs that are in an object store.
+#[must_use]
+pub(super) fn blobs_place(config: &Config) -> DatabasePlace {
+    place(config, BLOBS_FILE)
 }
 
 fn place(config: &Config, file: &str) -> DatabasePlace {

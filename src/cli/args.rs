@@ -288,6 +288,23 @@ pub(crate) enum BlobsCommand {
         #[command(flatten)]
         at: ServerOption,
     },
+    /// Compare the database with the object store of `blobs.store`, and list blobs again that it has lost.
+    #[command(after_help = examples::RECONCILE)]
+    Reconcile {
+        /// Change nothing, and only print the differences.
+        #[arg(long, conflicts_with_all = ["forget_lost", "take_over"])]
+        dry_run: bool,
+        /// Remove blobs from the database whose objects are lost.
+        #[arg(long)]
+        forget_lost: bool,
+        /// Make the place in the object store that of this database: after its own database was lost, and while
+        /// no server uses it.
+        #[arg(long)]
+        take_over: bool,
+        /// Print the differences as JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -334,6 +334,15 @@ Examples:
 
 Exit codes: 0 every blob is intact, 3 a blob is damaged or unreadable.";
 
+pub(crate) const RECONCILE: &str = "\
+Examples:
+  wardian blobs reconcile --dry-run
+  wardian blobs reconcile --take-over
+
+Servers may run meanwhile, except with `--take-over`. A blob that is listed again has lost its names.
+
+Exit codes: 0 all is in order, or was brought in order; 3 an object is damaged, is no blob, or is lost.";
+
 pub(crate) const RUNS: &str = "\
 Examples:
   wardian runs list

@@ -86,6 +86,7 @@ mod session_memory;
 mod session_notebooks;
 mod session_results;
 mod sessions;
+mod shared_blobs;
 mod shared_database;
 mod shares;
 mod signed_skills;

@@ -2,12 +2,11 @@
 //! and from stores that misbehave.
 
 use std::fs;
-use std::path::PathBuf;
 
 use data_encoding::BASE64;
 use serde_json::json;
 
-use crate::support::{Command, Ended, FixtureServer, contained};
+use crate::support::{Command, Ended, ObjectStore, contained};
 
 /// What nothing may show: credentials of the tests, and signatures made with them.
 const SECRETS: [&str; 7] = [
@@ -20,53 +19,18 @@ const SECRETS: [&str; 7] = [
     "Signature=",
 ];
 
-/// The store, until it is dropped.
-struct ObjectStore(FixtureServer);
+/// A folder to type commands in, whose environment leads to the store. Without a key requests are not signed.
+fn visitor_of(store: &ObjectStore) -> User {
+    let place = Command::new().set("AWS_ENDPOINT_URL", store.address()).set("AWS_REGION", "eu-1");
+    place.file("ours.pem", private_key(1));
+    User { place }
+}
 
-impl ObjectStore {
-    fn start() -> Self {
-        Self(FixtureServer::start("tests/sources/object_store.py"))
-    }
-
-    fn address(&self) -> String {
-        format!("http://localhost:{}", self.0.port)
-    }
-
-    /// The place of an object. Making its folder makes its bucket.
-    fn object(&self, key: &str) -> PathBuf {
-        let place = self.0.folder.path().join("objects").join(key);
-        fs::create_dir_all(place.parent().unwrap()).unwrap();
-        place
-    }
-
-    /// The names of the objects below a key.
-    fn names(&self, key: &str) -> Vec<String> {
-        let Ok(found) = fs::read_dir(self.object(key)) else { return Vec::new() };
-        let mut names: Vec<String> =
-            found.map(|one| one.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    fn log(&self) -> String {
-        fs::read_to_string(self.0.folder.path().join("log")).unwrap_or_default()
-    }
-
-    /// A folder to type commands in, whose environment leads to the store. Without a key requests are not signed.
-    fn visitor(&self) -> User {
-        let place =
-            Command::new().set("AWS_ENDPOINT_URL", self.address()).set("AWS_REGION", "eu-1");
-        place.file("ours.pem", private_key(1));
-        User { place }
-    }
-
-    fn user(&self) -> User {
-        let User { place } = self.visitor();
-        let place = place
-            .set("AWS_ACCESS_KEY_ID", "AKIDTESTS")
-            .set("AWS_SECRET_ACCESS_KEY", "very/secret+key");
-        User { place }
-    }
+fn user_of(store: &ObjectStore) -> User {
+    let User { place } = visitor_of(store);
+    let place =
+        place.set("AWS_ACCESS_KEY_ID", "AKIDTESTS").set("AWS_SECRET_ACCESS_KEY", "very/secret+key");
+    User { place }
 }
 
 /// A key of Ed25519 in PKCS #8.
@@ -133,7 +97,7 @@ impl User {
 fn a_package_is_published_once_in_an_object_store() {
     let store = ObjectStore::start();
     store.object("skills/x");
-    let user = store.user();
+    let user = user_of(&store);
     let at = "s3://skills/team/v1";
     user.skill("one/acme.report", "1.0.0-rc.1", "x");
     let dry = user.publish("one/acme.report", at, &["--dry-run", "--json"]).with(0).json();
@@ -180,7 +144,7 @@ fn a_package_is_published_once_in_an_object_store() {
 fn skills_of_an_object_store_are_installed_pinned_and_updated() {
     let store = ObjectStore::start();
     store.object("skills/x");
-    let user = store.user();
+    let user = user_of(&store);
     // More names and versions than a page of the store's lists has.
     let versions = [("acme.report", "1.0.0"), ("acme.report", "1.1.0"), ("acme.notes", "0.1.0")];
     for (name, version) in versions.into_iter().chain([("acme.a", "0.1.0"), ("acme.b", "0.1.0")]) {
@@ -235,7 +199,7 @@ fn skills_of_an_object_store_are_installed_pinned_and_updated() {
 fn signatures_and_single_packages_of_an_object_store() {
     let store = ObjectStore::start();
     store.object("skills/x");
-    let user = store.user();
+    let user = user_of(&store);
     user.skill("acme.report", "1.0.0", "x");
     user.publish("acme.report", "s3://skills", &[]).with(0);
     let sign = ["skills", "sign", "acme.report", "--key", "ours.pem", "--json"];
@@ -280,7 +244,7 @@ fn a_store_that_replaces_or_changes_packages_is_refused() {
     for bucket in ["careless/x", "wrong/x", "racing/x", "bare/x", "busy/x"] {
         store.object(bucket);
     }
-    let user = store.user();
+    let user = user_of(&store);
     user.skill("acme.report", "1.0.0", "x");
     let careless = user.publish("acme.report", "s3://careless/p", &[]).with(2).stderr;
     assert!(careless.contains("takes no heed of `If-None-Match`"), "{careless}");
@@ -300,7 +264,7 @@ fn a_store_that_replaces_or_changes_packages_is_refused() {
 #[test]
 fn hostile_stores_are_bounded_and_learn_nothing() {
     let store = ObjectStore::start();
-    let user = store.user();
+    let user = user_of(&store);
     user.skill("acme.report", "1.0.0", "x");
     for (bucket, expected) in [
         ("elsewhere", "redirects to another place (307, TemporaryRedirect), which is not followed"),
@@ -335,16 +299,16 @@ fn store_credentials_stay_with_the_store_that_the_environment_names() {
     for bucket in ["skills/x", "public/x"] {
         store.object(bucket);
     }
-    let user = store.user();
+    let user = user_of(&store);
     user.skill("acme.report", "1.0.0", "x");
     user.publish("acme.report", "s3://public/p", &[]).with(0);
     // Nobody: not signed.
-    let visitor = store.visitor();
+    let visitor = visitor_of(&store);
     visitor.add("s3://public/p", &[]).with(0);
     let asked = visitor.add("s3://skills/p", &[]).with(2).stderr;
     assert!(asked.contains("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"), "{asked}");
     // A wrong key, and half of one.
-    let User { place } = store.visitor();
+    let User { place } = visitor_of(&store);
     let half = User { place: place.set("AWS_ACCESS_KEY_ID", "AKIDTESTS") };
     let refused = half.add("s3://public/p", &[]).with(2).stderr;
     assert!(refused.contains("only one is set"), "{refused}");
@@ -352,7 +316,7 @@ fn store_credentials_stay_with_the_store_that_the_environment_names() {
     let refused = wrong.add("s3://skills/p", &[]).with(2).stderr;
     assert!(refused.contains("(403, SignatureDoesNotMatch)"), "{refused}");
     // A role that is taken on with a token in a file.
-    let User { place } = store.visitor();
+    let User { place } = visitor_of(&store);
     let token = place.file("identity", "web-token").display().to_string();
     let place = place
         .set("AWS_WEB_IDENTITY_TOKEN_FILE", token)
@@ -367,7 +331,7 @@ fn store_credentials_stay_with_the_store_that_the_environment_names() {
     // The lock names a store; another one is not asked, and the lock's is not by its word.
     user.add("s3://public/p", &[]).with(0);
     let other = ObjectStore::start();
-    let User { place } = other.user();
+    let User { place } = user_of(&other);
     place.file("skills.lock", user.lock());
     let elsewhere = User { place };
     let from_lock =

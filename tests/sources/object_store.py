@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""An object store on loopback with the part of S3's interface that packages of skills need, and stores that misbehave.
+"""An object store on loopback with the part of S3's interface that skills and blobs need, and stores that misbehave.
 
     object_store.py FOLDER
 
 Requests must be signed (AWS Signature Version 4), and are checked as the documents of S3 say, not as a client does. The
-port is printed as the first line; FOLDER/log has the requests, FOLDER/objects/BUCKET/KEY the objects. The name of a bucket
-says how it behaves: see `Store.odd`. `POST /?Action=AssumeRoleWithWebIdentity` gives credentials for the token `web-token`.
+port is printed as the first line; FOLDER/log has the requests, FOLDER/objects/BUCKET/KEY the objects. A file FOLDER/out lets
+it answer 503 to all requests. The name of a bucket says how it behaves: see `Store.odd`. `POST /?Action=AssumeRoleWithWebIdentity` gives credentials for the token `web-token`.
 """
 
 import hashlib
 import hmac
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,9 +32,16 @@ def digest(key, text):
     return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
+def tag(content):
+    return f'"{hashlib.md5(content, usedforsecurity=False).hexdigest()}"'
+
+
 class Store(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     busy = {}
+    # MIME types of objects, and the parts of uploads that are not complete.
+    kinds, uploads = {}, {}
+    turn = threading.Lock()
 
     def log_message(self, *arguments):
         with open(FOLDER / "log", "a") as log:
@@ -46,7 +54,8 @@ class Store(BaseHTTPRequestHandler):
             self.send_header(name.replace("_", "-"), value)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def refuse(self, status, code, message="", **headers):
         text = f"<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
@@ -59,6 +68,8 @@ class Store(BaseHTTPRequestHandler):
         if self.command == "POST" and self.query.get("Action") == "AssumeRoleWithWebIdentity":
             return self.assume()
         bucket, _, key = unquote(url.path).lstrip("/").partition("/")
+        if (FOLDER / "out").exists():
+            return self.refuse(503, "ServiceUnavailable")
         if self.odd(bucket, key, body):
             return None
         if bucket != "public" or self.command != "GET":
@@ -69,8 +80,13 @@ class Store(BaseHTTPRequestHandler):
         if self.command == "GET" and not key:
             return self.list(bucket)
         file = FOLDER / "objects" / bucket / key
+        if "uploads" in self.query or "uploadId" in self.query:
+            return self.upload(file, body)
         if self.command == "PUT":
             return self.put(bucket, file, body)
+        if self.command == "DELETE":
+            file.unlink(missing_ok=True)
+            return self.answer(204)
         if not file.is_file():
             return self.refuse(404, "NoSuchKey")
         content = file.read_bytes()
@@ -78,9 +94,11 @@ class Store(BaseHTTPRequestHandler):
             return self.stream([content])
         if bucket == "wrong" and key.endswith(".tar"):
             content = content[::-1]
-        return self.answer(200, content, etag='"1"', last_modified="Mon, 30 Nov 2026 08:00:00 GMT")
+        kind = Store.kinds.get(file, "binary/octet-stream")
+        tags = {"etag": tag(content), "last_modified": "Mon, 30 Nov 2026 08:00:00 GMT", "content_type": kind}
+        return self.answer(200, content, **tags)
 
-    do_GET = do_PUT = do_POST = handle_any
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = handle_any
 
     def odd(self, bucket, key, body):
         """Answers for a bucket that misbehaves. False for others."""
@@ -111,11 +129,50 @@ class Store(BaseHTTPRequestHandler):
         return True
 
     def put(self, bucket, file, body):
-        if bucket != "careless" and self.headers.get("if-none-match") == "*" and file.exists():
-            return self.refuse(412, "PreconditionFailed")
+        if source := self.headers.get("x-amz-copy-source"):
+            return self.copy(FOLDER / "objects" / unquote(source).lstrip("/"), file)
+        with Store.turn:
+            if bucket != "careless" and self.headers.get("if-none-match") == "*" and file.exists():
+                return self.refuse(412, "PreconditionFailed")
+            self.store(file, body, self.headers.get("content-type"))
+        return self.answer(200) if bucket == "bare" else self.answer(200, etag=tag(body))
+
+    def store(self, file, body, kind):
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(body)
-        return self.answer(200) if bucket == "bare" else self.answer(200, etag='"1"')
+        draft = FOLDER / f"draft-{threading.get_ident()}"
+        draft.write_bytes(body)
+        draft.rename(file)
+        Store.kinds[file] = kind or "binary/octet-stream"
+
+    def copy(self, source, file):
+        if not source.is_file():
+            return self.refuse(404, "NoSuchKey")
+        content = source.read_bytes()
+        self.store(file, content, Store.kinds.get(source))
+        text = f"<CopyObjectResult><ETag>{escape(tag(content))}</ETag></CopyObjectResult>"
+        return self.answer(200, text.encode(), content_type="application/xml")
+
+    def upload(self, file, body):
+        """An upload in parts."""
+        name = self.query.get("uploadId")
+        if name is None:
+            name = f"upload-{len(Store.uploads)}"
+            Store.uploads[name] = (self.headers.get("content-type"), {})
+            text = f"<InitiateMultipartUploadResult><UploadId>{name}</UploadId></InitiateMultipartUploadResult>"
+            return self.answer(200, text.encode(), content_type="application/xml")
+        if name not in Store.uploads:
+            return self.refuse(404, "NoSuchUpload")
+        kind, parts = Store.uploads[name]
+        if self.command == "PUT":
+            parts[int(self.query["partNumber"])] = body
+            return self.answer(200, etag=tag(body))
+        del Store.uploads[name]
+        if self.command == "DELETE":
+            return self.answer(204)
+        content = b"".join(parts[number] for number in sorted(parts))
+        self.store(file, content, kind)
+        text = f"<CompleteMultipartUploadResult><ETag>{escape(tag(content))}</ETag></CompleteMultipartUploadResult>"
+        return self.answer(200, text.encode(), content_type="application/xml")
 
     def stream(self, pieces):
         self.send_response(200)
@@ -150,7 +207,7 @@ class Store(BaseHTTPRequestHandler):
                 text += f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
             else:
                 text += (f"<Contents><Key>{escape(name)}</Key><LastModified>2026-11-30T08:00:00.000Z</LastModified>"
-                         f"<ETag>&quot;1&quot;</ETag><Size>{(root / name).stat().st_size}</Size></Contents>")
+                         f"<ETag>{escape(tag((root / name).read_bytes()))}</ETag><Size>{(root / name).stat().st_size}</Size></Contents>")
         if start + PAGE < len(entries):
             text += f"<NextContinuationToken>{start + PAGE}</NextContinuationToken>"
         return self.answer(200, (text + "</ListBucketResult>").encode(), content_type="application/xml")

@@ -376,5 +376,7 @@ fn read_blobs(reader: &mut Reader, folder: PathBuf, surroundings: &Surroundings)
             ByteCount::mebibytes(10 << 10),
             ByteCount::bytes(1)..=ByteCount::mebibytes(16 << 20),
         ),
+        store: reader.read_optional("blobs.store"),
+        cache: reader.read("blobs.cache", ByteCount::mebibytes(20 << 10)),
     }
 }

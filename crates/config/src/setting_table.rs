@@ -45,7 +45,7 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 174] = [
+static SETTINGS: [SettingRow; 176] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
@@ -182,6 +182,8 @@ static SETTINGS: [SettingRow; 174] = [
     row("blobs.ttl", AtStart, "", "", "How long a blob is kept after its last use; 0 keeps it forever.", "blobs.md#how-long-a-blob-is-kept"),
     row("blobs.quota", AtStart, "", "", "Maximum total size of one tenant's blobs.", ""),
     row("blobs.max_size", AtStart, "", "1 B to 16 TiB", "Maximum size of a blob.", ""),
+    row("blobs.store", AtStart, "", "`s3://BUCKET/PREFIX`", "Place in an object store where a server keeps blobs, which servers with the same database share; unless set, they are in `blobs.folder`.", "fleet.md#blobs-in-an-object-store"),
+    row("blobs.cache", AtStart, "", "", "Size to which a server trims its copies of blobs that are in an object store.", "fleet.md#blobs-in-an-object-store"),
     row("records.enabled", AtStart, "", "", "Whether to keep records of runs.", "records.md"),
     row("records.max_age", AtStart, "", "", "How long a record is kept; 0 keeps it forever.", ""),
     row("records.max_count", AtStart, "", "1 to 1,000,000,000", "Maximum number of records of one tenant; beyond it the oldest are removed.", ""),

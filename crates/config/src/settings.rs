@@ -292,6 +292,10 @@ pub struct BlobsConfig {
     pub quota: ByteCount,
     /// Largest blob. Default 10 GiB.
     pub max_size: ByteCount,
+    /// The place in an object store, `s3://BUCKET/PREFIX`, where a server keeps blobs. Default: in `folder`.
+    pub store: Option<String>,
+    /// Size to which the copies of blobs of that store are trimmed. Default 20 GiB.
+    pub cache: ByteCount,
 }
 
 /// The source of the engine.

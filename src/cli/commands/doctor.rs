@@ -41,6 +41,7 @@ pub(crate) fn doctor(config: Config, as_json: bool) -> Result<Exit, Failed> {
     findings.extend(certificate(&config));
     findings.extend(database(&config)?);
     findings.push(blobs(&config));
+    findings.extend(object_store(&config)?);
     findings.push(disk(&config));
     findings.push(skills(&config));
     findings.push(secrets(&config));
@@ -240,6 +241,25 @@ fn database(config: &Config) -> Result<Option<Diagnosis>, Failed> {
             Ok(()) => Diagnosis::good(WHAT, "PostgreSQL answers, and its schema fits"),
             Err(fault) => {
                 let advice = "keys and records are there: see `database.url_file`";
+                Diagnosis::bad(WHAT, CauseChain(&fault).to_string(), advice)
+            }
+        });
+        Ok(Exit::Done)
+    })?;
+    Ok(found)
+}
+
+/// The object store of blobs, if there is one.
+fn object_store(config: &Config) -> Result<Option<Diagnosis>, Failed> {
+    const WHAT: &str = "object store";
+    let Some(place) = &config.blobs.store else { return Ok(None) };
+    let mut found = None;
+    block_on(async {
+        found = Some(match assembly::check_object_store(config).await {
+            Ok(()) => Diagnosis::good(WHAT, format!("{place} can be written to, each key once")),
+            Err(fault) => {
+                let advice =
+                    "a server does not start with it; see `blobs.store` and AWS_ENDPOINT_URL";
                 Diagnosis::bad(WHAT, CauseChain(&fault).to_string(), advice)
             }
         });

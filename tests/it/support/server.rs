@@ -88,6 +88,17 @@ impl TestServer {
         Self::spawn(program, folder, data_dir.to_owned(), arguments, &[]).ready()
     }
 
+    /// As [`start_on`](Self::start_on), with some more variables in its environment.
+    pub(crate) fn start_on_in(
+        data_dir: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program(&folder);
+        Self::spawn(program, folder, data_dir.to_owned(), arguments, environment).ready()
+    }
+
     /// Starts a server on a data folder, in the cgroup of this folder.
     pub(crate) fn start_within(cgroup: &Path, data_dir: &Path, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();

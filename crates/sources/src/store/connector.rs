@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
 use hyper::body::{Body, Frame};
-use hyper::header::{CONTENT_LENGTH, ETAG, HOST, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode};
 use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
@@ -85,7 +85,7 @@ impl HttpService for StoreConnector {
             let kind = kind_of(&error);
             let text = error.to_string();
             *self.trouble.lock() = Some(StoreTrouble { is_missing_object: false, error });
-            HttpError::new(kind, std::io::Error::other(text))
+            HttpError::new(kind, io::Error::other(text))
         })
     }
 }
@@ -145,6 +145,10 @@ impl StoreConnector {
         if let Some(length) = length.and_then(|length| HeaderValue::from_str(&length).ok()) {
             head.headers_mut().insert(CONTENT_LENGTH, length);
         }
+        let kind = response.header("content-type");
+        if let Some(kind) = kind.and_then(|kind| HeaderValue::from_str(kind).ok()) {
+            head.headers_mut().insert(CONTENT_TYPE, kind);
+        }
         tokio::spawn(async move {
             loop {
                 let piece = network.piece(&mut response).await.transpose();
@@ -169,7 +173,7 @@ impl StoreConnector {
         let mut whole = Vec::new();
         loop {
             let piece = self.network.piece(response).await;
-            let broken = |fault: std::io::Error| SourceError::Server {
+            let broken = |fault: io::Error| SourceError::Server {
                 url: url.named(),
                 problem: format!("the answer breaks off: {fault}"),
             };

@@ -14,23 +14,24 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use futures_core::Stream;
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::list::{PaginatedListOptions, PaginatedListStore as _};
 use object_store::path::Path;
 use object_store::{
-    BackoffConfig, Error, GetOptions, ObjectStore as _, ObjectStoreExt as _, PutMode, PutPayload,
-    RetryConfig,
+    Attribute, Attributes, BackoffConfig, Error, GetOptions, ObjectStore as _, ObjectStoreExt as _,
+    PutMode, PutMultipartOptions, PutOptions, PutPayload, RetryConfig,
 };
 use parking_lot::Mutex;
 use tokio::task::spawn_blocking;
 
 use crate::error::SourceError;
 use crate::store::bucket::identified;
-use crate::store::connector::{StoreConnector, StreamedBody};
+use crate::store::connector::{BodyBound, StoreConnector, StreamedBody};
 use crate::store::network::ServerNetwork;
 use crate::store::place;
 use crate::store::settings::{StoreIdentity, StoreSettings};
 use crate::web_url::WebUrl;
 use wardian_egress::config::EgressConfig;
-use wardian_stores::blobs::{BlobObjects, ObjectContent, ObjectReader, Overwrite};
+use wardian_stores::blobs::{BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite};
 use wardian_vocabulary::units::ByteCount;
 
 /// Attempts at a request after the first one, and the time after which none begins.
@@ -39,6 +40,9 @@ const REPEAT_TIME: std::time::Duration = std::time::Duration::from_secs(20);
 
 /// The size from which on an object is written in parts, and that of a part, which is in memory meanwhile.
 const PART: u64 = 8 << 20;
+
+/// Largest page of a list of objects, in bytes.
+const MAX_PAGE: usize = 8 << 20;
 
 /// The objects of a bucket.
 pub struct StoreObjects {
@@ -87,6 +91,8 @@ impl StoreObjects {
             .with_bucket_name(place.bucket)
             .with_region(region)
             .with_endpoint(url.origin())
+            // Not all stores have the request that removes several objects.
+            .with_disable_bulk_delete(true)
             .with_retry(RetryConfig {
                 backoff: BackoffConfig::default(),
                 max_retries: REPEATS,
@@ -102,8 +108,8 @@ impl StoreObjects {
         Ok((Self { store, url }, place.key))
     }
 
-    /// Checks that objects can be written below `prefix` and read, and that a second one under the same key is refused:
-    /// two servers that store the same blob must make one.
+    /// Checks that objects can be written below `prefix`, read and removed, and that a second one under the same key is
+    /// refused: two servers that store the same blob must make one.
     ///
     /// # Errors
     ///
@@ -122,6 +128,9 @@ impl StoreObjects {
         let found = self.version(&key).await;
         self.remove(&key).await?;
         let is_found = found?.is_some();
+        if self.version(&key).await?.is_some() {
+            return Err(self.failed(&key, "was removed, and is still there"));
+        }
         match again {
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) if is_found => Ok(()),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
@@ -140,17 +149,22 @@ impl StoreObjects {
         Path::parse(key).map_err(|_fault| self.failed(key, "has a key that cannot be sent"))
     }
 
+    /// The failure of a request about an object. Of what the library says, the answer of the store is enough.
     fn failed(&self, key: &str, problem: impl fmt::Display) -> io::Error {
-        io::Error::other(format!("{}/{key}: {problem}", self.url.named()))
+        let problem = problem.to_string();
+        let answer = problem.rsplit_once("status code: ").map_or(&*problem, |(_, answer)| answer);
+        io::Error::other(format!("{}/{key}: {answer}", self.url.named()))
     }
 
     async fn write_parts(
         &self,
         (key, path): (&str, &Path),
-        ObjectContent { file, size }: ObjectContent,
+        ObjectContent { file, size, kind }: ObjectContent,
     ) -> io::Result<Option<String>> {
         let failed = |fault: Error| self.failed(key, fault);
-        let mut upload = self.store.put_multipart(path).await.map_err(failed)?;
+        let attributes = attributes_of(kind);
+        let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
+        let mut upload = self.store.put_multipart_opts(path, options).await.map_err(failed)?;
         let (mut file, mut at) = (Arc::new(file), 0);
         let written = loop {
             if at >= size.as_u64() {
@@ -206,7 +220,9 @@ impl BlobObjects for StoreObjects {
             Overwrite::Never => PutMode::Create,
             Overwrite::Always => PutMode::Overwrite,
         };
-        match self.store.put_opts(&path, PutPayload::from(bytes), mode.into()).await {
+        let attributes = attributes_of(content.kind);
+        let options = PutOptions { mode, attributes, ..PutOptions::default() };
+        match self.store.put_opts(&path, PutPayload::from(bytes), options).await {
             Ok(written) => written.e_tag.ok_or_else(unnamed),
             // 412, or 409 while somebody else writes it.
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
@@ -228,7 +244,12 @@ impl BlobObjects for StoreObjects {
         let mut options = GetOptions::default();
         options.extensions.insert(StreamedBody);
         match self.store.get_opts(&self.path(key)?, options).await {
-            Ok(found) => Ok(Some(Box::new(StreamReader(Mutex::new(found.into_stream()))))),
+            Ok(found) => {
+                let kind = found.attributes.get(&Attribute::ContentType);
+                let kind = kind.map(|kind| kind.as_ref().to_owned());
+                let content = Mutex::new(found.into_stream());
+                Ok(Some(Box::new(StreamReader { kind, content })))
+            }
             Err(Error::NotFound { .. }) => Ok(None),
             Err(fault) => Err(self.failed(key, fault)),
         }
@@ -245,10 +266,30 @@ impl BlobObjects for StoreObjects {
             Err(fault) => Err(self.failed(key, fault)),
         }
     }
+
+    async fn list(&self, prefix: &str, page_token: Option<String>) -> io::Result<ObjectPage> {
+        let mut options = PaginatedListOptions { page_token, ..PaginatedListOptions::default() };
+        options.extensions.insert(BodyBound(MAX_PAGE));
+        let page = self.store.list_paginated(Some(prefix), options).await;
+        let page = page.map_err(|fault| self.failed(prefix, fault))?;
+        let objects = page.result.objects.into_iter();
+        let objects =
+            objects.map(|object| (object.location.to_string(), ByteCount::bytes(object.size)));
+        let next = page.page_token.filter(|token| !token.is_empty());
+        Ok(ObjectPage { objects: objects.collect(), next })
+    }
+}
+
+/// The MIME type of an object, beside its content.
+fn attributes_of(kind: String) -> Attributes {
+    Attributes::from_iter([(Attribute::ContentType, kind)])
 }
 
 /// An object that is read.
-struct StreamReader(Mutex<Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send>>>);
+struct StreamReader {
+    kind: Option<String>,
+    content: Mutex<Pin<Box<dyn Stream<Item = object_store::Result<Bytes>> + Send>>>,
+}
 
 impl fmt::Debug for StreamReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -258,8 +299,12 @@ impl fmt::Debug for StreamReader {
 
 #[async_trait]
 impl ObjectReader for StreamReader {
+    fn kind(&self) -> Option<&str> {
+        self.kind.as_deref()
+    }
+
     async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
-        let piece = poll_fn(|context| self.0.get_mut().as_mut().poll_next(context)).await;
+        let piece = poll_fn(|context| self.content.get_mut().as_mut().poll_next(context)).await;
         piece.transpose().map_err(io::Error::other).map(|piece| piece.map(Vec::from))
     }
 }

@@ -53,6 +53,12 @@ pub enum BlobError {
     /// Another server has locked the store.
     #[error("the blob store is in use by another server")]
     InUse,
+    /// The object store does not answer as it should. What was not acknowledged may or may not be stored.
+    #[error("the object store of the blobs cannot be used now; try again later")]
+    Unreachable(#[source] io::Error),
+    /// The place in an object store belongs to another database.
+    #[error("its place belongs to another database, whose servers keep their blobs there")]
+    OtherDatabase,
     /// The disk failed. `what` is safe to show; the cause is for the log.
     #[error("could not {what} the blob store")]
     Storage {
@@ -72,12 +78,13 @@ impl BlobError {
             Self::NotFound { .. } => ErrorKind::BlobNotFound,
             Self::TooLarge { .. } => ErrorKind::TooLarge,
             Self::QuotaExceeded { .. } => ErrorKind::QuotaExceeded,
-            Self::DiskFull(_) => ErrorKind::Overloaded,
+            Self::DiskFull(_) | Self::Unreachable(_) => ErrorKind::Overloaded,
             Self::WrongDigest => ErrorKind::InvalidParams,
             Self::Damaged { .. }
             | Self::Content(_)
             | Self::Sealed
             | Self::InUse
+            | Self::OtherDatabase
             | Self::Storage { .. } => ErrorKind::Internal,
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use data_encoding::BASE64;
+use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use crate::blobs::content::blob_id::BlobIdKey;
@@ -32,13 +33,33 @@ pub(crate) trait IdKeyStore: fmt::Debug + Send + Sync {
     async fn keep(&self, tenant: &TenantId, row: &IdKeyRow) -> Result<IdKeyRow, DatabaseError>;
 }
 
-/// A key as a database holds it.
-#[derive(Clone, PartialEq, Eq)]
+/// A key as a database holds it, and an object store.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct IdKeyRow {
     /// The key in base64.
     pub(crate) id_key: String,
     /// The checksum of the key.
     pub(crate) checksum: String,
+}
+
+impl IdKeyRow {
+    /// A key with its checksum.
+    pub(crate) fn of(key: &BlobIdKey) -> Self {
+        let (id_key, checksum) = (BASE64.encode(key.as_bytes()), checksum_of(key.as_bytes()));
+        Self { id_key, checksum: checksum.to_string() }
+    }
+
+    /// The key, if it fits its checksum.
+    pub(crate) fn checked(&self) -> Result<BlobIdKey, BlobError> {
+        let bytes =
+            BASE64.decode(self.id_key.as_bytes()).map(Zeroizing::new).map_err(|_none| damaged())?;
+        let bytes =
+            <&[u8; BlobIdKey::LENGTH]>::try_from(bytes.as_slice()).map_err(|_other| damaged())?;
+        if checksum_of(bytes).to_string() != self.checksum {
+            return Err(damaged());
+        }
+        Ok(BlobIdKey::from_bytes(bytes))
+    }
 }
 
 /// Shows no key.
@@ -65,36 +86,16 @@ impl BlobIdKeys for BlobIdKeyTable {
     fn find<'a>(&'a self, tenant: &'a TenantId) -> BlobFuture<'a, Option<BlobIdKey>> {
         Box::pin(async move {
             let found = self.store.find(tenant).await.map_err(BlobError::from_database("read"))?;
-            found.map(|row| checked(&row)).transpose()
+            found.map(|row| row.checked()).transpose()
         })
     }
 
     fn keep<'a>(&'a self, tenant: &'a TenantId, key: BlobIdKey) -> BlobFuture<'a, BlobIdKey> {
         Box::pin(async move {
-            let row = IdKeyRow {
-                id_key: BASE64.encode(key.as_bytes()),
-                checksum: checksum_of(key.as_bytes()).to_string(),
-            };
-            let kept = self
-                .store
-                .keep(tenant, &row)
-                .await
-                .map_err(BlobError::from_database("write to"))?;
-            checked(&kept)
+            let kept = self.store.keep(tenant, &IdKeyRow::of(&key)).await;
+            kept.map_err(BlobError::from_database("write to"))?.checked()
         })
     }
-}
-
-/// The key in a row, if it fits its checksum.
-fn checked(row: &IdKeyRow) -> Result<BlobIdKey, BlobError> {
-    let bytes =
-        BASE64.decode(row.id_key.as_bytes()).map(Zeroizing::new).map_err(|_none| damaged())?;
-    let bytes =
-        <&[u8; BlobIdKey::LENGTH]>::try_from(bytes.as_slice()).map_err(|_other| damaged())?;
-    if checksum_of(bytes).to_string() != row.checksum {
-        return Err(damaged());
-    }
-    Ok(BlobIdKey::from_bytes(bytes))
 }
 
 /// The checksum of a key. It says no more about the key than an id does.

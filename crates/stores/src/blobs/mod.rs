@@ -58,7 +58,12 @@ pub use crate::blobs::local::local_blobs::LocalBlobs;
 pub use crate::blobs::local::retention::SweepReport;
 pub use crate::blobs::local::store::LocalBlobStore;
 pub use crate::blobs::pin::BlobPin;
-pub use crate::blobs::remote::objects::{BlobObjects, ObjectContent, ObjectReader, Overwrite};
+pub use crate::blobs::remote::id_keys::ObjectIdKeys;
+pub use crate::blobs::remote::objects::{
+    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite,
+};
+pub use crate::blobs::remote::owner::PlaceOwner;
+pub use crate::blobs::remote::reconcile::{Compared, Difference, Reconciling};
 pub use crate::blobs::remote::remote_blobs::RemoteBlobs;
 pub use crate::blobs::store::{
     BlobFuture, BlobPart, BlobStore, BlobWindow, BlobWriter, HeldBlob, NewBlob, TenantUsage,

@@ -34,6 +34,7 @@ pub(crate) mod tests;
 
 #[cfg(test)]
 pub(crate) use crate::database::blobs::open_blob_rows;
+pub use crate::database::blobs::open_remote_blobs;
 pub use crate::database::engine::DatabasePlace;
 pub use crate::database::keys::{KeyDatabase, blob_id_keys_at, open_key_database, open_keys};
 pub use crate::database::records::open_records;

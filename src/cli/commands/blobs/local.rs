@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::assembly;
 use crate::cli::failed::Failed;
+use crate::cli::terminal::output::note;
 use wardian_config::Config;
 use wardian_service::sole_tenant;
 use wardian_stores::blobs::OpenBlob;
@@ -22,6 +23,13 @@ const CHUNK: usize = 256 << 10;
 
 /// Opens the store. If a server uses it, `use_of_it` decides.
 pub(super) fn open(config: &Config, use_of_it: UseOfStore) -> Result<LocalBlobStore, Failed> {
+    if let Some(place) = &config.blobs.store {
+        let folder = config.blobs.folder.display();
+        note(&format!(
+            "note: these are the blobs of commands on this machine, in `{folder}`; a server keeps its own in \
+             `{place}` (`blobs.store`): name it with `--server`"
+        ));
+    }
     match assembly::open_blobs(config) {
         Err(assembly::AssemblyError::Blobs(BlobError::InUse)) => match use_of_it {
             UseOfStore::Reads => Ok(assembly::open_blobs_beside(config)),

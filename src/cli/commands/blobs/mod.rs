@@ -4,6 +4,7 @@ mod catalogue;
 mod hashed;
 pub(crate) mod local;
 mod proposed_name;
+mod reconcile;
 mod remote;
 mod scrub;
 mod transfer;
@@ -20,6 +21,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
 use crate::cli::server_option::ServerOption;
 use wardian_config::Config;
+use wardian_stores::blobs::{PlaceOwner, Reconciling};
 
 pub(crate) use crate::cli::commands::blobs::remote::Remote;
 pub(crate) use crate::cli::commands::blobs::transfer::{put_file, write_answer};
@@ -88,6 +90,11 @@ pub(crate) fn blobs(
                 _ => scrub::Treatment::Keep,
             };
             scrub::scrub(config, remote(at)?.as_ref(), damaged, *json)
+        }
+        BlobsCommand::Reconcile { dry_run, forget_lost, take_over, json } => {
+            let order = Reconciling { restores: !dry_run, forgets: *forget_lost };
+            let owner = if *take_over { PlaceOwner::This } else { PlaceOwner::First };
+            reconcile::reconcile(config, (order, owner), *json)
         }
     }
 }

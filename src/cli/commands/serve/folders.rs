@@ -211,7 +211,7 @@ fn can_be_used(folder: &Path) -> io::Result<()> {
 ///
 /// A folder cannot be used, or another server uses it.
 pub(crate) fn open_folders(config: &Config) -> Result<(), Failed> {
-    match assembly::open_blobs(config) {
+    match config.blobs.store.is_none().then(|| assembly::open_blobs(config)).transpose() {
         Ok(store) => drop(store),
         Err(AssemblyError::Blobs(error @ BlobError::Storage { .. })) => {
             return Err(unusable_blobs(&config.blobs.folder, &error));

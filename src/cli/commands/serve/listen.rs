@@ -10,7 +10,9 @@ use tokio::task::{JoinError, JoinHandle, JoinSet, block_in_place, spawn_blocking
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
-use crate::assembly::{self, MeteredCode, Provision, Runtime, SkillsRead, Stores, check_settings};
+use crate::assembly::{
+    self, MeteredCode, Provision, Runtime, ServedBlobs, SkillsRead, Stores, check_settings,
+};
 use crate::cli::args::ServeArgs;
 use crate::cli::commands::serve::cgroups::{TakenCgroups, check_cgroups, take_cgroups};
 use crate::cli::commands::serve::folders::{
@@ -33,7 +35,6 @@ use wardian_service::{
     Authentication, Discovery, Gate, Journal, Preparation, Runs as _, SessionObserver,
 };
 use wardian_sessions::Sessions;
-use wardian_stores::blobs::BlobIdKeyTable;
 use wardian_stores::database::KeyDatabase;
 use wardian_stores::tenants::KeyTable;
 use wardian_telemetry::{Metrics, SAMPLE_INTERVAL};
@@ -157,10 +158,12 @@ async fn listen(
     let server = Server::bind(config.http.clone()).await?;
     let admin = bind_admin(config, &server).await?;
     check_database(config).await?;
+    assembly::check_object_store(config).await?;
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
     let KeyDatabase { keys, blob_ids, sessions } = assembly::open_key_database(config).await?;
+    let blobs = assembly::open_served_blobs(config, blob_ids).await?;
     let sessions = assembly::open_sessions(config, sessions).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
@@ -194,7 +197,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, blob_ids, observed), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, &blobs, observed), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -205,6 +208,7 @@ async fn listen(
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     end_sessions(sessions).await;
+    blobs.close().await;
     let exit = records.close().await;
     info!("stopped");
     Ok(exit)
@@ -331,10 +335,10 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock, blob_ids, sessions): (
+    (config, lock, blobs, sessions): (
         &Config,
         Option<SkillsLock>,
-        BlobIdKeyTable,
+        &ServedBlobs,
         Option<(Sessions, SessionObserver)>,
     ),
     installer: &Installer,
@@ -349,7 +353,7 @@ async fn start(
     let announced = Arc::new(Announced::new(Arc::clone(readiness)));
     let opening = (Arc::clone(&announced), Arc::clone(&lock), records.journal(), sessions);
     let shown = Arc::clone(&metrics);
-    let stores = Stores::open_with(config, blob_ids, skills, move |discovery| {
+    let stores = Stores::open_with(config, blobs, skills, move |discovery| {
         let (announced, lock, journal, sessions) = opening;
         if let Some((sessions, observer)) = sessions {
             discovery.sessions().open(sessions, observer);

@@ -11,14 +11,14 @@ use crate::blobs::content::blob_id::BlobHasher;
 use crate::blobs::error::BlobError;
 use crate::blobs::files::{BlobFiles, BlobVerdict, OnDamage, OpenBlob};
 use crate::blobs::remote::objects::ObjectReader;
-use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs, described, unreachable_objects};
+use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs, described};
 use crate::blobs::remote::rows::BlobRow;
 use crate::blobs::store::{BlobFuture, BlobStore as _, NewBlob};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
 /// What a fetched object was.
-enum Fetched {
+pub(super) enum Fetched {
     /// The content of its blob: the copy.
     Intact(OpenBlob<File>),
     /// Other content, or none.
@@ -76,14 +76,15 @@ impl Remote {
         })
     }
 
-    async fn fetch(
+    /// Fetches an object into a copy, if it is the content of its blob.
+    pub(super) async fn fetch(
         &self,
         tenant: &TenantId,
         id: &BlobId,
         row: &BlobRow,
     ) -> Result<Fetched, BlobError> {
-        let object = self.objects.read(&self.key(tenant, id)).await;
-        let Some(mut object) = object.map_err(unreachable_objects("read"))? else {
+        let object = self.place.objects.read(&self.key(tenant, id)).await;
+        let Some(mut object) = object.map_err(BlobError::Unreachable)? else {
             return Ok(Fetched::Damaged);
         };
         let new = NewBlob::announced(row.kind.clone(), row.size);
@@ -120,9 +121,9 @@ impl Remote {
     pub(super) async fn copy_aside(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
         let milliseconds = self.clock.now().as_millis();
         let name = format!("{}-{milliseconds}-{}", id.letters(), self.local.store().number());
-        let aside = self.key_in("quarantine", tenant, &name);
-        let copied = self.objects.copy(&self.key(tenant, id), &aside).await;
-        copied.map_err(unreachable_objects("write to"))
+        let aside = self.place.key("quarantine", &format!("{tenant}/{name}"));
+        let copied = self.place.objects.copy(&self.key(tenant, id), &aside).await;
+        copied.map_err(BlobError::Unreachable)
     }
 
     /// Removes a blob whose object is damaged or missing, and sets the object aside if that is wanted.
@@ -134,10 +135,11 @@ impl Remote {
     ) -> Result<(), BlobError> {
         if aside
             && self
+                .place
                 .objects
                 .version(&self.key(tenant, id))
                 .await
-                .map_err(unreachable_objects("read"))?
+                .map_err(BlobError::Unreachable)?
                 .is_some()
         {
             self.copy_aside(tenant, id).await?;
@@ -152,8 +154,8 @@ impl Remote {
         id: &BlobId,
         row: &BlobRow,
     ) -> Result<(bool, ByteCount), BlobError> {
-        let object = self.objects.read(&self.key(tenant, id)).await;
-        let Some(mut object) = object.map_err(unreachable_objects("read"))? else {
+        let object = self.place.objects.read(&self.key(tenant, id)).await;
+        let Some(mut object) = object.map_err(BlobError::Unreachable)? else {
             return Ok((false, ByteCount::default()));
         };
         let mut hasher = BlobHasher::with(&self.local.scheme_of(tenant).await?, &row.kind);
@@ -167,7 +169,7 @@ impl Remote {
 }
 
 async fn next(object: &mut dyn ObjectReader) -> Result<Option<Vec<u8>>, BlobError> {
-    object.next().await.map_err(|cause: io::Error| unreachable_objects("read")(cause))
+    object.next().await.map_err(|cause: io::Error| BlobError::Unreachable(cause))
 }
 
 impl BlobFiles for RemoteBlobs {

@@ -9,14 +9,19 @@
 //! | ----------------- | ----------------------------------------------------------- |
 //! | `objects.rs`      | what is needed of an object store                           |
 //! | `rows.rs`         | what is needed of a database                                |
+//! | `place.rs`        | the keys of objects                                         |
 //! | `remote_blobs.rs` | the store                                                   |
 //! | `publishing.rs`   | content becomes a blob                                      |
 //! | `copies.rs`       | files with the content                                      |
 //! | `retention.rs`    | blobs expire, and what was left half done is ended          |
 
 mod copies;
+pub(crate) mod id_keys;
 pub(crate) mod objects;
+pub(crate) mod owner;
+mod place;
 mod publishing;
+pub(crate) mod reconcile;
 pub(crate) mod remote_blobs;
 mod retention;
 pub(crate) mod rows;

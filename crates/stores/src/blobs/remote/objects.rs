@@ -34,11 +34,27 @@ pub trait BlobObjects: Debug + Send + Sync + 'static {
 
     /// Removes an object, if there is one.
     async fn remove(&self, key: &str) -> io::Result<()>;
+
+    /// Some objects whose keys begin with `prefix`, in any order, and a token for those after them. It begins
+    /// without a token.
+    async fn list(&self, prefix: &str, token: Option<String>) -> io::Result<ObjectPage>;
+}
+
+/// Some objects of a list.
+#[derive(Debug, Default)]
+pub struct ObjectPage {
+    /// Keys and sizes.
+    pub objects: Vec<(String, ByteCount)>,
+    /// The token for the next objects; `None` at the end.
+    pub next: Option<String>,
 }
 
 /// The content of an object that is read.
 #[async_trait]
 pub trait ObjectReader: Debug + Send {
+    /// The MIME type that it was written with, if the store tells one.
+    fn kind(&self) -> Option<&str>;
+
     /// The next piece; `None` at the end. An object that is cut short is an error.
     async fn next(&mut self) -> io::Result<Option<Vec<u8>>>;
 }
@@ -50,6 +66,8 @@ pub struct ObjectContent {
     pub file: File,
     /// How many bytes.
     pub size: ByteCount,
+    /// The MIME type, which is kept beside the content.
+    pub kind: String,
 }
 
 /// What becomes of an object that has the key already.

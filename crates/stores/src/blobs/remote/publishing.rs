@@ -13,7 +13,7 @@ use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
 use crate::blobs::files::{BlobFiles as _, OpenBlob};
 use crate::blobs::remote::objects::{ObjectContent, Overwrite};
-use crate::blobs::remote::remote_blobs::{Remote, described, unreachable_objects};
+use crate::blobs::remote::remote_blobs::{Remote, described};
 use crate::blobs::remote::rows::{BlobRow, ReservedRow, RowState};
 use crate::blobs::store::{
     BlobFuture, BlobStore as _, BlobWriter, NewBlob, TenantUsage, WrittenBlob,
@@ -47,7 +47,7 @@ impl Remote {
             }
             published
         });
-        published.await.map_err(|ended| unreachable_objects("write to")(io::Error::other(ended)))?
+        published.await.map_err(|ended| BlobError::Unreachable(io::Error::other(ended)))?
     }
 
     async fn publish_copy(
@@ -107,8 +107,10 @@ impl Remote {
     ) -> Result<bool, BlobError> {
         let (id, key) = (&copy.blob.id, self.key(tenant, &copy.blob.id));
         let written = async {
-            let content = ObjectContent { file: copy.file.try_clone()?, size: copy.blob.size };
-            self.objects.write(&key, content, overwrite).await
+            let StoredBlob { size, kind, .. } = &copy.blob;
+            let (file, kind) = (copy.file.try_clone()?, kind.as_str().to_owned());
+            let content = ObjectContent { file, size: *size, kind };
+            self.place.objects.write(&key, content, overwrite).await
         };
         match written.await {
             Ok(version) => {
@@ -120,7 +122,7 @@ impl Remote {
                     // Its room is given back later.
                     warn!(tenant.id = %tenant, blob.id = %id, error = %fault, "its row could not be removed");
                 }
-                Err(unreachable_objects("write to")(cause))
+                Err(BlobError::Unreachable(cause))
             }
         }
     }
@@ -134,7 +136,7 @@ impl Remote {
         row: &BlobRow,
     ) -> Result<bool, BlobError> {
         let (id, key) = (&copy.blob.id, self.key(tenant, &copy.blob.id));
-        let found = self.objects.version(&key).await.map_err(unreachable_objects("read"))?;
+        let found = self.place.objects.version(&key).await.map_err(BlobError::Unreachable)?;
         if found.as_ref() == Some(&row.tag) {
             return Ok(true);
         }

@@ -1,7 +1,6 @@
 //! The store.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use crate::blobs::listing::{BlobOrder, BlobPage, BlobPlace, ListedBlob, MAX_ORDE
 use crate::blobs::local::local_blobs::LocalBlobs;
 use crate::blobs::pin::{BlobPin, PinnedBlobs};
 use crate::blobs::remote::objects::BlobObjects;
+use crate::blobs::remote::place::ObjectPlace;
 use crate::blobs::remote::publishing::RemoteWriter;
 use crate::blobs::remote::rows::{BlobRow, BlobRowStore, RowState};
 use crate::blobs::store::{
@@ -43,9 +43,7 @@ pub(super) struct Remote {
     /// The copies on this machine.
     pub(super) local: LocalBlobs,
     pub(super) rows: Arc<dyn BlobRowStore>,
-    pub(super) objects: Arc<dyn BlobObjects>,
-    /// The beginning of all keys, without a slash at its end; empty for the whole bucket.
-    prefix: String,
+    pub(super) place: ObjectPlace,
     pub(super) config: BlobStoreConfig,
     pub(super) clock: Clock,
     pub(super) pins: Arc<PinnedBlobs>,
@@ -62,9 +60,22 @@ impl RemoteBlobs {
         local: LocalBlobs,
         (config, clock): (BlobStoreConfig, Clock),
     ) -> Self {
-        let prefix = prefix.to_owned();
+        let place = ObjectPlace::new(objects, prefix);
         let (pins, fetches) = (Arc::default(), Mutex::default());
-        Self(Arc::new(Remote { local, rows, objects, prefix, config, clock, pins, fetches }))
+        Self(Arc::new(Remote { local, rows, place, config, clock, pins, fetches }))
+    }
+}
+
+impl RemoteBlobs {
+    /// The copies on this machine.
+    #[must_use]
+    pub fn copies(&self) -> &LocalBlobs {
+        &self.0.local
+    }
+
+    /// Closes the database.
+    pub async fn close(&self) {
+        self.0.rows.close().await;
     }
 }
 
@@ -77,13 +88,7 @@ impl From<RemoteBlobs> for Blobs {
 impl Remote {
     /// The key of a blob's object.
     pub(super) fn key(&self, tenant: &TenantId, id: &BlobId) -> String {
-        self.key_in("blobs", tenant, id.letters())
-    }
-
-    /// The key of an object in a part of the store.
-    pub(super) fn key_in(&self, part: &str, tenant: &TenantId, name: &str) -> String {
-        let between = if self.prefix.is_empty() { "" } else { "/" };
-        format!("{}{between}{part}/{tenant}/{name}", self.prefix)
+        self.place.key("blobs", &format!("{tenant}/{}", id.letters()))
     }
 
     /// The row of a blob that exists.
@@ -179,11 +184,6 @@ fn first(mut blobs: Vec<ListedBlob>, most: usize) -> BlobPage {
     let has_more = blobs.len() > most;
     blobs.truncate(most);
     BlobPage { blobs, has_more }
-}
-
-/// The failure of the object store.
-pub(super) fn unreachable_objects(what: &'static str) -> impl FnOnce(io::Error) -> BlobError {
-    move |cause| BlobError::Storage { what, cause }
 }
 
 impl BlobStore for RemoteBlobs {

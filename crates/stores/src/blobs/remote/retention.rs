@@ -6,7 +6,7 @@ use tracing::{debug, warn};
 
 use crate::blobs::error::BlobError;
 use crate::blobs::local::retention::SweepReport;
-use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs, unreachable_objects};
+use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs};
 use crate::blobs::remote::rows::RowState;
 use wardian_vocabulary::ids::{BlobId, TenantId};
 
@@ -38,15 +38,15 @@ impl Remote {
     /// Removes the object of a blob that does not exist any more, then its row.
     async fn end_removal(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
         self.forget_copy(tenant, id).await;
-        let removed = self.objects.remove(&self.key(tenant, id)).await;
-        removed.map_err(unreachable_objects("write to"))?;
+        let removed = self.place.objects.remove(&self.key(tenant, id)).await;
+        removed.map_err(BlobError::Unreachable)?;
         self.rows.end_removal(tenant, id).await.map_err(BlobError::from_database("write to"))
     }
 
     /// Ends an upload whose server has ended: the blob exists if its object does.
     async fn end_upload(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
-        let found = self.objects.version(&self.key(tenant, id)).await;
-        match found.map_err(unreachable_objects("read"))? {
+        let found = self.place.objects.version(&self.key(tenant, id)).await;
+        match found.map_err(BlobError::Unreachable)? {
             Some(version) => {
                 let noted = self.rows.note_stored(tenant, id, &version, self.clock.now()).await;
                 noted.map(drop).map_err(BlobError::from_database("write to"))

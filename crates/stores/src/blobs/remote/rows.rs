@@ -44,6 +44,17 @@ pub(crate) trait BlobRowStore: fmt::Debug + Send + Sync {
     /// Removes the row of content that was not uploaded after all.
     async fn give_up(&self, tenant: &TenantId, id: &BlobId) -> Result<(), DatabaseError>;
 
+    /// Adds the row of a blob that is stored and has none, whatever room its tenant has. False if it has one.
+    async fn restore(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        row: &BlobRow,
+    ) -> Result<bool, DatabaseError>;
+
+    /// The first tenant that has or had blobs and whose name sorts behind `after`.
+    async fn next_tenant(&self, after: &str) -> Result<Option<TenantId>, DatabaseError>;
+
     /// Begins to remove a stored blob that was not used after `unused_since`. False if there is none.
     async fn begin_removal(
         &self,
@@ -97,6 +108,9 @@ pub(crate) trait BlobRowStore: fmt::Debug + Send + Sync {
         time: Duration,
         most: u64,
     ) -> Result<Vec<(TenantId, BlobId, BlobRow)>, DatabaseError>;
+
+    /// The id of this database, which is made if it has none.
+    async fn database_id(&self) -> Result<String, DatabaseError>;
 
     /// Closes the database.
     async fn close(&self);

@@ -10,10 +10,16 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tokio::task::yield_now;
 
-use crate::blobs::remote::objects::{BlobObjects, ObjectContent, ObjectReader, Overwrite};
+use crate::blobs::remote::objects::{
+    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite,
+};
+use wardian_vocabulary::units::ByteCount;
 
 /// Bytes of a piece that is read.
 const PIECE: usize = 64 << 10;
+
+/// Objects of a list at one time.
+const LISTED: usize = 2;
 
 /// Objects in memory. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +46,7 @@ pub struct ObjectFault {
 struct MemoryObject {
     content: Arc<Vec<u8>>,
     version: String,
+    kind: String,
 }
 
 impl MemoryObjects {
@@ -52,8 +59,20 @@ impl MemoryObjects {
                 Some(byte) => *byte ^= 1,
                 None => content.push(0),
             }
-            *object = MemoryObject { content: Arc::new(content), version };
+            (object.content, object.version) = (Arc::new(content), version);
         }
+    }
+
+    /// Puts an object there, as somebody by hand.
+    pub fn put(&self, key: &str, content: &[u8]) {
+        let (content, version) = (Arc::new(content.to_vec()), self.next_version());
+        let object = MemoryObject { content, version, kind: "text/plain".to_owned() };
+        self.objects.lock().insert(key.to_owned(), object);
+    }
+
+    /// Removes an object, as somebody by hand.
+    pub fn delete(&self, key: &str) {
+        self.objects.lock().remove(key);
     }
 
     /// Lets an operation fail from now on; none if there is no fault.
@@ -130,7 +149,8 @@ impl BlobObjects for MemoryObjects {
             if let (Overwrite::Never, Some(found)) = (overwrite, objects.get(key)) {
                 return Ok(found.version.clone());
             }
-            let object = MemoryObject { content: Arc::new(bytes), version: version.clone() };
+            let (bytes, kind) = (Arc::new(bytes), content.kind);
+            let object = MemoryObject { content: bytes, version: version.clone(), kind };
             objects.insert(key.to_owned(), object);
             Ok(version)
         })
@@ -145,7 +165,7 @@ impl BlobObjects for MemoryObjects {
         self.suspend().await;
         let found = self.operate(|| Ok(self.find(key)))?;
         Ok(found.map(|object| -> Box<dyn ObjectReader> {
-            Box::new(MemoryReader { content: object.content, at: 0 })
+            Box::new(MemoryReader { content: object.content, kind: object.kind, at: 0 })
         }))
     }
 
@@ -166,16 +186,39 @@ impl BlobObjects for MemoryObjects {
             Ok(())
         })
     }
+
+    async fn list(&self, prefix: &str, token: Option<String>) -> io::Result<ObjectPage> {
+        self.suspend().await;
+        self.operate(|| {
+            let objects = self.objects.lock();
+            let after = token.unwrap_or_default();
+            let behind = objects.iter().filter(|(key, _)| key.starts_with(prefix) && **key > after);
+            let mut page = ObjectPage::default();
+            for (key, object) in behind {
+                if page.objects.len() == LISTED {
+                    page.next = page.objects.last().map(|(last, _)| last.clone());
+                    break;
+                }
+                page.objects.push((key.clone(), ByteCount::from(object.content.len())));
+            }
+            Ok(page)
+        })
+    }
 }
 
 #[derive(Debug)]
 struct MemoryReader {
     content: Arc<Vec<u8>>,
+    kind: String,
     at: usize,
 }
 
 #[async_trait]
 impl ObjectReader for MemoryReader {
+    fn kind(&self) -> Option<&str> {
+        Some(&self.kind)
+    }
+
     async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
         yield_now().await;
         let end = self.content.len().min(self.at.saturating_add(PIECE));

@@ -95,7 +95,7 @@ impl Place for LocalPlace {
     }
 
     fn seal(&self) {
-        self.local.store().is_sealed.store(true, std::sync::atomic::Ordering::Release);
+        self.local.store().is_sealed.store(true, Ordering::Release);
     }
 
     fn remains(&self) -> usize {
@@ -158,6 +158,19 @@ impl RemotePlace {
     }
 }
 
+impl RemotePlace {
+    /// The store of a server with another database and these objects.
+    pub(super) fn over(objects: MemoryObjects) -> Self {
+        let config = BlobStoreConfig::at("/nowhere".into());
+        Self::open(objects, tempfile::tempdir().unwrap(), config, START)
+    }
+
+    /// The store of a server that has lost its database and its copies.
+    pub(super) fn without_table(self) -> Self {
+        Self::open(self.objects, tempfile::tempdir().unwrap(), self.config, START)
+    }
+}
+
 /// Waits for a future where none can be awaited.
 fn now<T>(future: impl Future<Output = T>) -> T {
     tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(future))
@@ -190,7 +203,7 @@ impl Place for RemotePlace {
     }
 
     fn seal(&self) {
-        self.local.store().is_sealed.store(true, std::sync::atomic::Ordering::Release);
+        self.local.store().is_sealed.store(true, Ordering::Release);
     }
 
     fn remains(&self) -> usize {

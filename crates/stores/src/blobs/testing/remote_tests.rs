@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::blobs::local::testing::{HOUR, START, plain, tenant};
 use crate::blobs::testing::ObjectFault;
 use crate::blobs::testing::place_tests::{Place, RemotePlace};
-use crate::blobs::{BlobError, BlobPart, Blobs};
+use crate::blobs::{BlobError, BlobPart, Blobs, Difference, PlaceOwner, Reconciling};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -101,4 +101,89 @@ async fn a_store_that_does_not_answer_is_no_damage() {
         assert_eq!(place.set_aside(), 0);
         check_in_order(&place, &acme, 1).await;
     }
+}
+
+/// What a reconciliation tells, by the words for its differences.
+async fn reconciled(place: &RemotePlace, restores: bool, forgets: bool) -> Vec<String> {
+    let mut told = Vec::new();
+    let order = Reconciling { restores, forgets };
+    place.remote.reconcile(order, &mut |found| told.push(found)).await.unwrap();
+    let words = told.into_iter().map(|found| match found {
+        Difference::Unlisted { tenant, id, size } => format!("unlisted {tenant} {id} {size}"),
+        Difference::Damaged { key } => format!("damaged {key}"),
+        Difference::Foreign { key } => format!("foreign {key}"),
+        Difference::Lost { tenant, id } => format!("lost {tenant} {id}"),
+    });
+    words.collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_that_was_lost_is_made_from_the_objects() {
+    let place = RemotePlace::with(|config| config.tenant_blobs = 3);
+    let (acme, beta) = (tenant("acme"), tenant("beta"));
+    let mut ids = Vec::new();
+    for content in [&b"one"[..], b"two", b"three"] {
+        ids.push(put(&place.blobs(), &acme, content).await.unwrap());
+    }
+    let damaged = put(&place.blobs(), &beta, b"four").await.unwrap();
+    let key = format!("team/a/blobs/beta/{}", damaged.letters());
+    assert_eq!(reconciled(&place, true, true).await, Vec::<String>::new());
+
+    let place = place.without_table();
+    place.objects.damage(&key);
+    place.objects.put("team/a/blobs/README", b"by hand");
+    assert_eq!(place.blobs().store.usage(&acme).await.unwrap().blobs, 0);
+    let mut expected: Vec<String> = Vec::new();
+    for (id, size) in ids.iter().zip([3, 3, 5]) {
+        expected.push(format!("unlisted acme {id} {size} bytes"));
+    }
+    expected.push(format!("damaged {key}"));
+    expected.push("foreign team/a/blobs/README".to_owned());
+    expected.sort();
+    for restores in [false, true] {
+        let mut told = reconciled(&place, restores, false).await;
+        told.sort();
+        assert_eq!(told, expected);
+    }
+    let left = [format!("damaged {key}"), "foreign team/a/blobs/README".to_owned()];
+    let mut told = reconciled(&place, true, false).await;
+    told.sort();
+    assert_eq!(told, left);
+    let usage = place.blobs().store.usage(&acme).await.unwrap();
+    assert_eq!((usage.blobs, usage.bytes), (3, 11));
+    assert_eq!(content(&place.blobs(), &acme, &ids[2]).await.unwrap(), b"three");
+    let full = put(&place.blobs(), &acme, b"more").await.unwrap_err();
+    assert!(matches!(full, BlobError::QuotaExceeded { .. }), "{full}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_without_an_object_is_named_and_removed_if_that_is_wanted() {
+    let place = RemotePlace::with(|_| ());
+    let acme = tenant("acme");
+    let kept = put(&place.blobs(), &acme, b"kept").await.unwrap();
+    let lost = put(&place.blobs(), &acme, b"lost").await.unwrap();
+    place.objects.delete(&format!("team/a/blobs/acme/{}", lost.letters()));
+    let told = [format!("lost acme {lost}")];
+    assert_eq!(reconciled(&place, true, false).await, told);
+    assert_eq!(place.blobs().store.usage(&acme).await.unwrap().blobs, 2);
+    assert_eq!(reconciled(&place, true, true).await, told);
+    assert_eq!(place.blobs().store.usage(&acme).await.unwrap().blobs, 1);
+    assert_eq!(reconciled(&place, true, true).await, Vec::<String>::new());
+    assert_eq!(content(&place.blobs(), &acme, &kept).await.unwrap(), b"kept");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_belongs_to_one_database_until_another_one_takes_it() {
+    let one = RemotePlace::with(|_| ());
+    one.remote.take_place(PlaceOwner::First).await.unwrap();
+    let one = one.after_crash();
+    one.remote.take_place(PlaceOwner::First).await.unwrap();
+    let objects = one.objects.clone();
+    let other = RemotePlace::over(objects);
+    let refused = other.remote.take_place(PlaceOwner::First).await.unwrap_err();
+    assert!(matches!(refused, BlobError::OtherDatabase), "{refused}");
+    one.remote.take_place(PlaceOwner::First).await.unwrap();
+    other.remote.take_place(PlaceOwner::This).await.unwrap();
+    let refused = one.remote.take_place(PlaceOwner::First).await.unwrap_err();
+    assert!(matches!(refused, BlobError::OtherDatabase), "{refused}");
 }

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
-use crate::blobs::TenantUsage;
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::remote::rows::{BlobRow, BlobRowStore, ReservedRow, RowState};
+use crate::blobs::{BlobObjects, BlobStoreConfig, LocalBlobs, RemoteBlobs, TenantUsage};
 use crate::database::engine::{Database, DatabasePlace, Writing};
 use crate::database::numbers::{count, number};
 use crate::database::schema;
-use crate::database::statement::statement;
+use crate::database::statement::{Statement, statement};
 use crate::database_error::DatabaseError;
+use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{BlobId, BlobName, MAX_NAMES_OF_BLOB, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -43,11 +45,23 @@ pub(in crate::database) struct BlobRows {
     database: Database,
 }
 
-/// Opens the database of blobs at this place. A file is made if it does not exist.
+/// Opens the store of the blobs below a prefix of an object store, with its table at this place and its copies,
+/// which must have no limits of their own. The limits are those of `config`, whose folder is not used.
 ///
 /// # Errors
 ///
 /// As [`crate::database::open_key_database`].
+pub async fn open_remote_blobs(
+    place: impl Into<DatabasePlace>,
+    objects: (Arc<dyn BlobObjects>, &str),
+    copies: LocalBlobs,
+    (config, clock): (BlobStoreConfig, Clock),
+) -> Result<RemoteBlobs, DatabaseError> {
+    let rows = open_blob_rows(place).await?;
+    Ok(RemoteBlobs::new(objects, rows, copies, (config, clock)))
+}
+
+/// Opens the database of blobs at this place. A file is made if it does not exist.
 pub(crate) async fn open_blob_rows(
     place: impl Into<DatabasePlace>,
 ) -> Result<Arc<dyn BlobRowStore>, DatabaseError> {
@@ -96,6 +110,12 @@ async fn remove_in(
     Ok(())
 }
 
+/// Adds a row of content that is on its way.
+fn adding(tenant: &TenantId, id: &BlobId, new: &BlobRow) -> Statement {
+    let add = statement(ADD).bind(tenant.as_str()).bind(id.as_str()).bind(new.kind.as_str());
+    add.bind(number(new.size.as_u64())).bind(milliseconds(new.created))
+}
+
 async fn give_room(
     writing: &mut Writing,
     tenant: &TenantId,
@@ -129,8 +149,7 @@ impl BlobRowStore for BlobRows {
         if writing.execute(room).await? == 0 {
             return Ok(ReservedRow::Full);
         }
-        let add = statement(ADD).bind(tenant.as_str()).bind(id.as_str()).bind(new.kind.as_str());
-        writing.execute(add.bind(number(size)).bind(milliseconds(new.created))).await?;
+        writing.execute(adding(tenant, id, new)).await?;
         writing.commit().await?;
         Ok(ReservedRow::New)
     }
@@ -153,6 +172,37 @@ impl BlobRowStore for BlobRows {
         let mut writing = self.begin(tenant).await?;
         remove_in(&mut writing, tenant, id, RowState::Uploading).await?;
         writing.commit().await
+    }
+
+    async fn restore(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        new: &BlobRow,
+    ) -> Result<bool, DatabaseError> {
+        const TAKE_ANY: &str =
+            "UPDATE blob_totals SET blobs = blobs + 1, bytes = bytes + $2 WHERE tenant = $1";
+        const STORED: &str = "UPDATE blob_uses SET state = 'stored', tag = $3 \
+                              WHERE tenant = $1 AND blob = $2";
+        let mut writing = self.begin(tenant).await?;
+        if find_in(&mut writing, tenant, id).await?.is_some() {
+            return Ok(false);
+        }
+        let size = number(new.size.as_u64());
+        writing.execute(statement(TAKE_ANY).bind(tenant.as_str()).bind(size)).await?;
+        writing.execute(adding(tenant, id, new)).await?;
+        let stored = statement(STORED).bind(tenant.as_str()).bind(id.as_str());
+        writing.execute(stored.bind(new.tag.as_str())).await?;
+        writing.commit().await?;
+        Ok(true)
+    }
+
+    async fn next_tenant(&self, after: &str) -> Result<Option<TenantId>, DatabaseError> {
+        const NEXT: &str =
+            "SELECT tenant FROM blob_totals WHERE tenant > $1 ORDER BY tenant LIMIT 1";
+        let next: Option<(String,)> =
+            self.database.fetch_optional(statement(NEXT).bind(after)).await?;
+        next.map(|(tenant,)| tenant_id(&tenant)).transpose()
     }
 
     async fn begin_removal(
@@ -272,6 +322,16 @@ impl BlobRowStore for BlobRows {
             Ok((tenant_id(&tenant)?, blob_id(&blob)?, row))
         });
         rows.collect()
+    }
+
+    async fn database_id(&self) -> Result<String, DatabaseError> {
+        const MAKE: &str =
+            "INSERT INTO blob_database (place, id) VALUES (1, $1) ON CONFLICT DO NOTHING";
+        let id = format!("db_{}", Uuid::new_v4().simple());
+        self.database.execute(statement(MAKE).bind(id)).await?;
+        let find = statement("SELECT id FROM blob_database WHERE place = 1");
+        let (id,): (String,) = self.database.fetch_one(find).await?;
+        Ok(id)
     }
 
     async fn close(&self) {

@@ -28,3 +28,9 @@ CREATE TABLE blob_totals (
     blobs      BIGINT NOT NULL,
     bytes      BIGINT NOT NULL
 );
+
+-- The id of this database, by which a place in an object store knows that it belongs to it. `place` is 1.
+CREATE TABLE blob_database (
+    place      BIGINT NOT NULL PRIMARY KEY,
+    id         TEXT   NOT NULL
+);
