@@ -13,7 +13,7 @@ use crate::assembly::tenants::{blobs_place, keys_place, open_sessions_in};
 use wardian_config::{Config, secret_variables};
 use wardian_service::{Service, SessionObserver};
 use wardian_sessions::SessionsConfig;
-use wardian_sources::{STORE_VARIABLES, StoreObjects, StoreSettings};
+use wardian_sources::{STORE_VARIABLES, SourceError, StoreObjects, StoreSettings};
 use wardian_stores::blobs::{
     BlobError, BlobIdKeyTable, BlobObjects, BlobStoreConfig, Blobs, LocalBlobStore, LocalBlobs,
     ObjectIdKeys, PlaceOwner, RemoteBlobs,
@@ -175,10 +175,11 @@ fn open_objects<'p>(
     config: &Config,
     place: &'p str,
 ) -> Result<(StoreObjects, &'p str), AssemblyError> {
+    let failed = |fault: SourceError| AssemblyError::ObjectStore(CauseChain(&fault).to_string());
     let settings = StoreSettings::new(secret_variables(&STORE_VARIABLES));
+    let settings = settings.with_credentials_file().map_err(failed)?;
     let network = &config.network.egress;
-    let opened = StoreObjects::open(place, &settings, network, config.blobs.max_size);
-    opened.map_err(|fault| AssemblyError::ObjectStore(CauseChain(&fault).to_string()))
+    StoreObjects::open(place, &settings, network, config.blobs.max_size).map_err(failed)
 }
 
 /// The failure of a place in an object store.

@@ -33,7 +33,7 @@ pub use crate::assembly::settings::check_settings;
 pub use crate::assembly::skills::{SkillsRead, is_bundled, open_registry, open_trust};
 pub use crate::assembly::tenants::{
     check_database, database_path, keys_place, open_authentication, open_key_database, open_keys,
-    open_own_sessions, open_records, open_sessions, records_place,
+    open_own_sessions, open_records, open_sessions, own_databases, records_place,
 };
 pub use crate::assembly::tools::open_tools;
 pub use crate::assembly::worker::{PoolProcess, WorkerBounds, work};

@@ -33,6 +33,12 @@ pub fn database_path(config: &Config) -> PathBuf {
     config.data_dir.join(FILE)
 }
 
+/// The files in the data folder that are not used if there is a database elsewhere.
+#[must_use]
+pub fn own_databases(config: &Config) -> [PathBuf; 2] {
+    [FILE, RECORDS_FILE].map(|file| config.data_dir.join(file))
+}
+
 /// The place of the database of keys.
 #[must_use]
 pub fn keys_place(config: &Config) -> DatabasePlace {

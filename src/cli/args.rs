@@ -108,6 +108,9 @@ pub(crate) enum Command {
     /// Store, read and delete blobs, on this machine or on a running server.
     #[command(subcommand, after_help = examples::BLOBS)]
     Blobs(BlobsCommand),
+    /// Move what a server keeps to a database of PostgreSQL, an object store, or both.
+    #[command(after_help = examples::MIGRATE)]
+    Migrate(MigrateArgs),
     /// Inspect the runs of a server: who ran what, the outcome, and the output.
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),
@@ -222,6 +225,16 @@ impl ServeArgs {
     pub(crate) fn skills_as_tools(&self) -> Option<String> {
         self.skills_as_tools.then(|| "true".to_owned())
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateArgs {
+    /// The configuration that the server has afterwards, with `database.url_file`, `blobs.store`, or both.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: PathBuf,
+    /// Print what was moved as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -334,6 +334,15 @@ Examples:
 
 Exit codes: 0 every blob is intact, 3 a blob is damaged or unreadable.";
 
+pub(crate) const MIGRATE: &str = "\
+Examples:
+  wardian migrate --to /etc/wardian/fleet.toml
+  wardian migrate --data-dir /var/lib/wardian --to fleet.toml --json
+
+Stop the server first. The configuration of `--to` must name the same data folder; an interrupted command can be repeated.
+What was moved is read again in its new place, and only then are the files of the data folder renamed (`….migrated`).
+Sessions and published skills stay in the data folder.";
+
 pub(crate) const RECONCILE: &str = "\
 Examples:
   wardian blobs reconcile --dry-run

@@ -51,6 +51,7 @@ mod lockdown;
 mod mcp;
 mod memory;
 mod metrics;
+mod migration;
 mod model_clients;
 mod native_modules;
 mod native_sets;

@@ -12,6 +12,7 @@ pub(crate) mod keys;
 pub(crate) mod licenses;
 pub(crate) mod man;
 pub(crate) mod mcp;
+pub(crate) mod migrate;
 pub(crate) mod own_server;
 pub(crate) mod repl;
 pub(crate) mod run;

@@ -13,6 +13,7 @@
 
 pub(crate) mod bucket;
 mod connector;
+mod credentials_file;
 mod network;
 pub(crate) mod objects;
 pub(crate) mod place;

@@ -31,7 +31,9 @@ use crate::store::place;
 use crate::store::settings::{StoreIdentity, StoreSettings};
 use crate::web_url::WebUrl;
 use wardian_egress::config::EgressConfig;
-use wardian_stores::blobs::{BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite};
+use wardian_stores::blobs::{
+    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite, WrittenObject,
+};
 use wardian_vocabulary::units::ByteCount;
 
 /// Attempts at a request after the first one, and the time after which none begins.
@@ -203,7 +205,7 @@ impl BlobObjects for StoreObjects {
         key: &str,
         content: ObjectContent,
         overwrite: Overwrite,
-    ) -> io::Result<String> {
+    ) -> io::Result<WrittenObject> {
         let path = self.path(key)?;
         let unnamed = || self.failed(key, "is stored, and the store tells no tag of it");
         if content.size.as_u64() > PART {
@@ -211,9 +213,10 @@ impl BlobObjects for StoreObjects {
             if overwrite == Overwrite::Never
                 && let Some(version) = self.version(key).await?
             {
-                return Ok(version);
+                return Ok(WrittenObject { version, is_new: false });
             }
-            return self.write_parts((key, &path), content).await?.ok_or_else(unnamed);
+            let version = self.write_parts((key, &path), content).await?.ok_or_else(unnamed)?;
+            return Ok(WrittenObject { version, is_new: true });
         }
         let (_file, bytes) = read_part(Arc::new(content.file), 0, content.size.as_u64()).await?;
         let mode = match overwrite {
@@ -223,10 +226,14 @@ impl BlobObjects for StoreObjects {
         let attributes = attributes_of(content.kind);
         let options = PutOptions { mode, attributes, ..PutOptions::default() };
         match self.store.put_opts(&path, PutPayload::from(bytes), options).await {
-            Ok(written) => written.e_tag.ok_or_else(unnamed),
+            Ok(written) => {
+                let version = written.e_tag.ok_or_else(unnamed)?;
+                Ok(WrittenObject { version, is_new: true })
+            }
             // 412, or 409 while somebody else writes it.
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
-                self.version(key).await?.ok_or_else(unnamed)
+                let version = self.version(key).await?.ok_or_else(unnamed)?;
+                Ok(WrittenObject { version, is_new: false })
             }
             Err(fault) => Err(self.failed(key, fault)),
         }

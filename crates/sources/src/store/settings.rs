@@ -4,14 +4,17 @@ use std::fs::File;
 use std::io::Read as _;
 
 use crate::error::SourceError;
+use crate::store::credentials_file::{self, DEFAULT_PROFILE};
 use crate::web_url::WebUrl;
 use wardian_vocabulary::secret_text::SecretText;
 
 /// The variables of the environment that say how object stores are reached.
-pub const STORE_VARIABLES: [&str; 11] = [
+pub const STORE_VARIABLES: [&str; 13] = [
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_PROFILE",
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
     "AWS_ENDPOINT_URL_S3",
@@ -50,6 +53,21 @@ impl StoreSettings {
     #[must_use]
     pub const fn new(variables: Vec<(&'static str, SecretText)>) -> Self {
         Self { variables }
+    }
+
+    /// The same with the key in the file that `AWS_SHARED_CREDENTIALS_FILE` names, unless there is a key already.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has no key.
+    pub fn with_credentials_file(mut self) -> Result<Self, SourceError> {
+        let has_key = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| self.find(name));
+        if let ([None, None], Some(path)) = (has_key, self.find("AWS_SHARED_CREDENTIALS_FILE")) {
+            let profile = self.find("AWS_PROFILE").unwrap_or(DEFAULT_PROFILE);
+            let found = credentials_file::read(path, profile)?;
+            self.variables.extend(found);
+        }
+        Ok(self)
     }
 
     /// The address of the store, if it is not that of AWS.
@@ -190,6 +208,28 @@ mod tests {
         let identity = own.identity().unwrap();
         assert!(matches!(identity, StoreIdentity::Key { id: "id", secret: "secret", token: None }));
         assert!(!format!("{own:?}").contains("secret\""), "{own:?}");
+    }
+
+    #[test]
+    fn a_file_has_the_key_unless_the_environment_has_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("credentials");
+        let text = "[default]\naws_access_key_id=file\naws_secret_access_key=f\n[two]\naws_access_key_id=two\n\
+                    aws_secret_access_key=t\n";
+        std::fs::write(&path, text).unwrap();
+        let file = ("AWS_SHARED_CREDENTIALS_FILE", path.to_str().unwrap());
+        let id_of = |variables: &[(&'static str, &str)]| {
+            let settings = settings(variables).with_credentials_file().unwrap();
+            match settings.identity().unwrap() {
+                StoreIdentity::Key { id, .. } => id.to_owned(),
+                other => format!("{other:?}"),
+            }
+        };
+        assert_eq!(id_of(&[file]), "file");
+        assert_eq!(id_of(&[file, ("AWS_PROFILE", "two")]), "two");
+        let own = [file, ("AWS_ACCESS_KEY_ID", "own"), ("AWS_SECRET_ACCESS_KEY", "x")];
+        assert_eq!(id_of(&own), "own");
+        assert!(settings(&[file, ("AWS_PROFILE", "three")]).with_credentials_file().is_err());
     }
 
     #[test]

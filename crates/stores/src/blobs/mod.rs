@@ -60,7 +60,7 @@ pub use crate::blobs::local::store::LocalBlobStore;
 pub use crate::blobs::pin::BlobPin;
 pub use crate::blobs::remote::id_keys::ObjectIdKeys;
 pub use crate::blobs::remote::objects::{
-    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite,
+    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite, WrittenObject,
 };
 pub use crate::blobs::remote::owner::PlaceOwner;
 pub use crate::blobs::remote::reconcile::{Compared, Difference, Reconciling};

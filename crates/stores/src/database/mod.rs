@@ -9,6 +9,7 @@
 //! | -------------- | ------------------------------------------------------------------------ |
 //! | `statement.rs` | a statement and its values, for any database                              |
 //! | `schema.rs`    | the scripts that make the tables                                          |
+//! | `copy.rs`      | copies one database into another one, and compares both                  |
 //! | `engine/`      | the layer: `execute`, `fetch`, transactions, the clock of leases          |
 //! | `blobs/`       | the statements on blobs whose content is in an object store               |
 //! | `keys/`        | the statements on keys                                                    |
@@ -19,6 +20,7 @@
 //! | `tests/`       | the test double, and the tests that every database passes                 |
 
 mod blobs;
+mod copy;
 mod engine;
 mod keys;
 mod numbers;
@@ -35,6 +37,7 @@ pub(crate) mod tests;
 #[cfg(test)]
 pub(crate) use crate::database::blobs::open_blob_rows;
 pub use crate::database::blobs::open_remote_blobs;
+pub use crate::database::copy::{DatabaseCopy, DatabasePart, TableProgress};
 pub use crate::database::engine::DatabasePlace;
 pub use crate::database::keys::{KeyDatabase, blob_id_keys_at, open_key_database, open_keys};
 pub use crate::database::records::open_records;

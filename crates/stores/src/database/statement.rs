@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// A value of a statement.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(in crate::database) enum Value {
     /// A text, or none.
     Text(Option<String>),

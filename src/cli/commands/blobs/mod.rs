@@ -25,6 +25,9 @@ use wardian_stores::blobs::{PlaceOwner, Reconciling};
 
 pub(crate) use crate::cli::commands::blobs::remote::Remote;
 pub(crate) use crate::cli::commands::blobs::transfer::{put_file, write_answer};
+pub(crate) use crate::cli::commands::blobs::transfer_progress::{
+    RowProgress, TransferProgress, readable,
+};
 
 pub(crate) use crate::cli::commands::blobs::local::{
     copy_blob, open_blob, read_blob, read_text_blob, store_file,

@@ -15,7 +15,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The progress of one transfer.
 #[derive(Debug)]
-pub(super) struct TransferProgress {
+pub(crate) struct TransferProgress {
     doing: &'static str,
     total: Option<u64>,
     done: u64,
@@ -26,12 +26,12 @@ pub(super) struct TransferProgress {
 
 impl TransferProgress {
     /// Begins a transfer of `total` bytes. `doing` is the beginning of a line about it.
-    pub(super) fn begin(doing: &'static str, total: Option<u64>) -> Self {
+    pub(crate) fn begin(doing: &'static str, total: Option<u64>) -> Self {
         Self { doing, total, done: 0, began: Instant::now(), last_line: None, bar: None }
     }
 
     /// Notes that some more bytes were transferred.
-    pub(super) fn advance(&mut self, bytes: usize) {
+    pub(crate) fn advance(&mut self, bytes: usize) {
         self.done = self.done.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.began.elapsed() < LONG {
             return;
@@ -50,6 +50,28 @@ impl Drop for TransferProgress {
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
+        }
+    }
+}
+
+/// The progress of work on the rows of tables, as lines.
+#[derive(Debug)]
+pub(crate) struct RowProgress {
+    doing: &'static str,
+    last_line: Instant,
+}
+
+impl RowProgress {
+    /// Begins work. `doing` is the beginning of a line about it.
+    pub(crate) fn begin(doing: &'static str) -> Self {
+        Self { doing, last_line: Instant::now() }
+    }
+
+    /// Notes that so many rows of a table are done.
+    pub(crate) fn show(&mut self, table: &str, rows: u64) {
+        if self.last_line.elapsed() >= LONG {
+            self.last_line = Instant::now();
+            note(&format!("{} {table}: {rows} rows", self.doing));
         }
     }
 }
@@ -78,7 +100,7 @@ fn line(doing: &str, done: u64, total: Option<u64>) -> String {
 }
 
 /// A size for people, such as `1.5 GiB`.
-pub(super) fn readable(bytes: u64) -> String {
+pub(crate) fn readable(bytes: u64) -> String {
     let units = [(1_u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     match units.iter().find(|(size, _)| bytes >= *size) {
         Some((size, name)) => {

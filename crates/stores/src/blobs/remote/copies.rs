@@ -8,6 +8,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tracing::{error, warn};
 
 use crate::blobs::content::blob_id::BlobHasher;
+use crate::blobs::content::kind::BlobKind;
 use crate::blobs::error::BlobError;
 use crate::blobs::files::{BlobFiles, BlobVerdict, OnDamage, OpenBlob};
 use crate::blobs::remote::objects::ObjectReader;
@@ -148,17 +149,17 @@ impl Remote {
     }
 
     /// True if the object of a blob is its content, and the number of its bytes.
-    async fn is_object_intact(
+    pub(super) async fn is_object_intact(
         &self,
         tenant: &TenantId,
         id: &BlobId,
-        row: &BlobRow,
+        kind: &BlobKind,
     ) -> Result<(bool, ByteCount), BlobError> {
         let object = self.place.objects.read(&self.key(tenant, id)).await;
         let Some(mut object) = object.map_err(BlobError::Unreachable)? else {
             return Ok((false, ByteCount::default()));
         };
-        let mut hasher = BlobHasher::with(&self.local.scheme_of(tenant).await?, &row.kind);
+        let mut hasher = BlobHasher::with(&self.local.scheme_of(tenant).await?, kind);
         let mut size = 0_u64;
         while let Some(piece) = next(object.as_mut()).await? {
             hasher.update(&piece);
@@ -189,7 +190,7 @@ impl BlobFiles for RemoteBlobs {
     ) -> BlobFuture<'a, BlobVerdict> {
         Box::pin(async move {
             let row = self.0.find(tenant, id).await?;
-            let (is_intact, size) = self.0.is_object_intact(tenant, id, &row).await?;
+            let (is_intact, size) = self.0.is_object_intact(tenant, id, &row.kind).await?;
             if is_intact {
                 return Ok(BlobVerdict::Intact(described(id, &row)));
             }

@@ -14,14 +14,14 @@ use wardian_vocabulary::units::ByteCount;
 /// operator may read, without anything secret.
 #[async_trait]
 pub trait BlobObjects: Debug + Send + Sync + 'static {
-    /// Writes an object, and returns its version. When this is done, the object is durable. With
-    /// [`Overwrite::Never`] an object that exists stays as it is, and its version is returned.
+    /// Writes an object. When this is done, the object is durable. With [`Overwrite::Never`] an object that exists stays
+    /// as it is.
     async fn write(
         &self,
         key: &str,
         content: ObjectContent,
         overwrite: Overwrite,
-    ) -> io::Result<String>;
+    ) -> io::Result<WrittenObject>;
 
     /// The version of an object; `None` if there is none.
     async fn version(&self, key: &str) -> io::Result<Option<String>>;
@@ -38,6 +38,15 @@ pub trait BlobObjects: Debug + Send + Sync + 'static {
     /// Some objects whose keys begin with `prefix`, in any order, and a token for those after them. It begins
     /// without a token.
     async fn list(&self, prefix: &str, token: Option<String>) -> io::Result<ObjectPage>;
+}
+
+/// An object that is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenObject {
+    /// Its version.
+    pub version: String,
+    /// False if there was one, which has stayed.
+    pub is_new: bool,
 }
 
 /// Some objects of a list.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 use tracing::warn;
+use uuid::Uuid;
 
 use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
@@ -65,7 +66,7 @@ impl Remote {
                 created: now,
                 used: now,
                 state: RowState::Uploading,
-                tag: String::new(),
+                tag: format!("upload-{}", Uuid::now_v7().simple()),
                 names: Vec::new(),
             };
             let reserved = self.rows.reserve((tenant, id), &new, self.most()).await;
@@ -77,7 +78,7 @@ impl Remote {
             let written = WrittenBlob { blob: described(id, &row), is_new };
             match row.state {
                 RowState::Uploading => {
-                    if self.upload(tenant, copy, (Overwrite::Never, is_new)).await? {
+                    if self.upload(tenant, copy, &row.tag, (Overwrite::Never, is_new)).await? {
                         return Ok(written);
                     }
                 }
@@ -97,34 +98,57 @@ impl Remote {
         }
     }
 
-    /// Writes the object, and notes it. False if its row is gone meanwhile. A failure ends the row, if it is that of
+    /// Writes the object, and notes it at the row with the tag `known`. False if that row is gone meanwhile. A failure ends the row, if it is that of
     /// this writer.
     async fn upload(
         &self,
         tenant: &TenantId,
         copy: &OpenBlob<std::fs::File>,
+        known: &str,
         (overwrite, is_own): (Overwrite, bool),
     ) -> Result<bool, BlobError> {
-        let (id, key) = (&copy.blob.id, self.key(tenant, &copy.blob.id));
-        let written = async {
-            let StoredBlob { size, kind, .. } = &copy.blob;
-            let (file, kind) = (copy.file.try_clone()?, kind.as_str().to_owned());
-            let content = ObjectContent { file, size: *size, kind };
-            self.place.objects.write(&key, content, overwrite).await
-        };
-        match written.await {
+        let id = &copy.blob.id;
+        match self.write_object(tenant, copy, overwrite).await {
             Ok(version) => {
-                let noted = self.rows.note_stored(tenant, id, &version, self.clock.now()).await;
+                let now = self.clock.now();
+                let noted = self.rows.note_stored((tenant, id), known, &version, now).await;
                 noted.map_err(BlobError::from_database("write to"))
             }
-            Err(cause) => {
+            Err(fault) => {
                 if is_own && let Err(fault) = self.rows.give_up(tenant, id).await {
                     // Its room is given back later.
                     warn!(tenant.id = %tenant, blob.id = %id, error = %fault, "its row could not be removed");
                 }
-                Err(BlobError::Unreachable(cause))
+                Err(fault)
             }
         }
+    }
+
+    /// Writes the object of a blob, and returns its version. One that was there is that of another writer, or was left
+    /// by one, or was put there by somebody else: it is read, and replaced if it is not the content of the blob.
+    async fn write_object(
+        &self,
+        tenant: &TenantId,
+        copy: &OpenBlob<std::fs::File>,
+        overwrite: Overwrite,
+    ) -> Result<String, BlobError> {
+        let (StoredBlob { id, kind, size, .. }, key) =
+            (&copy.blob, self.key(tenant, &copy.blob.id));
+        let write = async |overwrite| {
+            let (file, kind) = (copy.file.try_clone()?, kind.as_str().to_owned());
+            let content = ObjectContent { file, size: *size, kind };
+            self.place.objects.write(&key, content, overwrite).await
+        };
+        let written = write(overwrite).await.map_err(BlobError::Unreachable)?;
+        if written.is_new || self.is_object_intact(tenant, id, kind).await?.0 {
+            return Ok(written.version);
+        }
+        // It may have been removed meanwhile.
+        if self.place.objects.version(&key).await.map_err(BlobError::Unreachable)?.is_some() {
+            warn!(tenant.id = %tenant, blob.id = %id, "another object was in its place: it is set aside");
+            self.copy_aside(tenant, id).await?;
+        }
+        Ok(write(Overwrite::Always).await.map_err(BlobError::Unreachable)?.version)
     }
 
     /// Makes sure that a blob that the tenant has already is stored as its row says. Another object is set aside.
@@ -144,7 +168,7 @@ impl Remote {
         if found.is_some() {
             self.copy_aside(tenant, id).await?;
         }
-        self.upload(tenant, copy, (Overwrite::Always, false)).await
+        self.upload(tenant, copy, &row.tag, (Overwrite::Always, false)).await
     }
 }
 

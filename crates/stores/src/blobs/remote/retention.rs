@@ -7,7 +7,7 @@ use tracing::{debug, warn};
 use crate::blobs::error::BlobError;
 use crate::blobs::local::retention::SweepReport;
 use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs};
-use crate::blobs::remote::rows::RowState;
+use crate::blobs::remote::rows::{BlobRow, RowState};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 
 /// How long an upload or a removal goes on at most. What is older was left by a server that has ended.
@@ -44,11 +44,17 @@ impl Remote {
     }
 
     /// Ends an upload whose server has ended: the blob exists if its object does.
-    async fn end_upload(&self, tenant: &TenantId, id: &BlobId) -> Result<(), BlobError> {
+    async fn end_upload(
+        &self,
+        tenant: &TenantId,
+        id: &BlobId,
+        row: &BlobRow,
+    ) -> Result<(), BlobError> {
         let found = self.place.objects.version(&self.key(tenant, id)).await;
         match found.map_err(BlobError::Unreachable)? {
             Some(version) => {
-                let noted = self.rows.note_stored(tenant, id, &version, self.clock.now()).await;
+                let now = self.clock.now();
+                let noted = self.rows.note_stored((tenant, id), &row.tag, &version, now).await;
                 noted.map(drop).map_err(BlobError::from_database("write to"))
             }
             None => {
@@ -104,7 +110,7 @@ impl RemoteBlobs {
         for (tenant, id, row) in left.map_err(BlobError::from_database("read"))? {
             let ended = match row.state {
                 RowState::Removing => remote.end_removal(&tenant, &id).await,
-                RowState::Uploading => remote.end_upload(&tenant, &id).await,
+                RowState::Uploading => remote.end_upload(&tenant, &id, &row).await,
                 RowState::Stored => Ok(()),
             };
             if let Err(fault) = ended {

@@ -32,11 +32,12 @@ pub(crate) trait BlobRowStore: fmt::Debug + Send + Sync {
         most: TenantUsage,
     ) -> Result<ReservedRow, DatabaseError>;
 
-    /// Notes that the object of a row is stored as this version. False if it has no such row any more.
+    /// Notes that the object of the row with the tag `known` is stored as the version `tag`. False if there is no such
+    /// row any more.
     async fn note_stored(
         &self,
-        tenant: &TenantId,
-        id: &BlobId,
+        blob: (&TenantId, &BlobId),
+        known: &str,
         tag: &str,
         now: Duration,
     ) -> Result<bool, DatabaseError>;
@@ -129,7 +130,8 @@ pub(crate) struct BlobRow {
     pub(crate) used: Duration,
     /// What becomes of it.
     pub(crate) state: RowState,
-    /// The version of the object; empty while it is uploaded.
+    /// The version of the object. While it is uploaded, a text that no other upload has: who has seen the row of an
+    /// upload that was given up, or of a blob that was removed, cannot take another one for it.
     pub(crate) tag: String,
     /// The names, the latest first.
     pub(crate) names: Vec<BlobName>,

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::task::yield_now;
 
 use crate::blobs::remote::objects::{
-    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite,
+    BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite, WrittenObject,
 };
 use wardian_vocabulary::units::ByteCount;
 
@@ -139,7 +139,7 @@ impl BlobObjects for MemoryObjects {
         key: &str,
         content: ObjectContent,
         overwrite: Overwrite,
-    ) -> io::Result<String> {
+    ) -> io::Result<WrittenObject> {
         let mut bytes = vec![0; content.size.as_usize()];
         content.file.read_exact_at(&mut bytes, 0)?;
         self.suspend().await;
@@ -147,12 +147,12 @@ impl BlobObjects for MemoryObjects {
         self.operate(|| {
             let mut objects = self.objects.lock();
             if let (Overwrite::Never, Some(found)) = (overwrite, objects.get(key)) {
-                return Ok(found.version.clone());
+                return Ok(WrittenObject { version: found.version.clone(), is_new: false });
             }
             let (bytes, kind) = (Arc::new(bytes), content.kind);
             let object = MemoryObject { content: bytes, version: version.clone(), kind };
             objects.insert(key.to_owned(), object);
-            Ok(version)
+            Ok(WrittenObject { version, is_new: true })
         })
     }
 

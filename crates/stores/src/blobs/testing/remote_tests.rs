@@ -94,7 +94,7 @@ async fn a_store_that_does_not_answer_is_no_damage() {
         place.objects.fail(Some(fault));
         match content(&place.blobs(), &acme, &id).await {
             Ok(bytes) => assert_eq!(bytes, b"abc"),
-            Err(error) => assert!(matches!(error, BlobError::Storage { .. }), "{fault:?}: {error}"),
+            Err(error) => assert!(matches!(error, BlobError::Unreachable(_)), "{fault:?}: {error}"),
         }
         place.objects.fail(None);
         assert_eq!(content(&place.blobs(), &acme, &id).await.unwrap(), b"abc", "{fault:?}");
@@ -186,4 +186,23 @@ async fn a_place_belongs_to_one_database_until_another_one_takes_it() {
     other.remote.take_place(PlaceOwner::This).await.unwrap();
     let refused = one.remote.take_place(PlaceOwner::First).await.unwrap_err();
     assert!(matches!(refused, BlobError::OtherDatabase), "{refused}");
+}
+
+/// Somebody has put other content there by hand, or a server whose table was lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_in_the_place_of_a_new_blob_is_set_aside_before_it_is_acknowledged() {
+    let place = RemotePlace::with(|_| ());
+    let acme = tenant("acme");
+    let id = put(&place.blobs(), &acme, b"abc").await.unwrap();
+    let place = place.without_table();
+    let key = format!("team/a/blobs/acme/{}", id.letters());
+    // The same content stays as it is.
+    assert_eq!(put(&place.blobs(), &acme, b"abc").await.unwrap(), id);
+    assert_eq!(place.objects.keys("team/a/quarantine/").len(), 0);
+    let place = place.without_table();
+    place.objects.put(&key, b"other");
+    assert_eq!(put(&place.blobs(), &acme, b"abc").await.unwrap(), id);
+    let place = place.after_crash();
+    assert_eq!(content(&place.blobs(), &acme, &id).await.unwrap(), b"abc");
+    assert_eq!(place.objects.keys("team/a/quarantine/").len(), 1);
 }

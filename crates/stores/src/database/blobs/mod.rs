@@ -31,7 +31,7 @@ const FIND: &str = "SELECT kind, bytes, created_ms, used_ms, state, tag, names F
                     WHERE tenant = $1 AND blob = $2";
 
 const ADD: &str = "INSERT INTO blob_uses (tenant, blob, kind, bytes, created_ms, used_ms, state, changed_ms, \
-                   tag, names) VALUES ($1, $2, $3, $4, $5, $5, 'uploading', $5, '', '[]')";
+                   tag, names) VALUES ($1, $2, $3, $4, $5, $5, 'uploading', $5, $6, '[]')";
 
 const TAKE_ROOM: &str = "UPDATE blob_totals SET blobs = blobs + 1, bytes = bytes + $2 \
                          WHERE tenant = $1 AND blobs < $3 AND bytes <= $4";
@@ -113,7 +113,8 @@ async fn remove_in(
 /// Adds a row of content that is on its way.
 fn adding(tenant: &TenantId, id: &BlobId, new: &BlobRow) -> Statement {
     let add = statement(ADD).bind(tenant.as_str()).bind(id.as_str()).bind(new.kind.as_str());
-    add.bind(number(new.size.as_u64())).bind(milliseconds(new.created))
+    let add = add.bind(number(new.size.as_u64())).bind(milliseconds(new.created));
+    add.bind(new.tag.as_str())
 }
 
 async fn give_room(
@@ -156,15 +157,15 @@ impl BlobRowStore for BlobRows {
 
     async fn note_stored(
         &self,
-        tenant: &TenantId,
-        id: &BlobId,
+        (tenant, id): (&TenantId, &BlobId),
+        known: &str,
         tag: &str,
         now: Duration,
     ) -> Result<bool, DatabaseError> {
         const STORED: &str = "UPDATE blob_uses SET state = 'stored', tag = $3, changed_ms = $4 \
-                              WHERE tenant = $1 AND blob = $2 AND state IN ('uploading', 'stored')";
+                              WHERE tenant = $1 AND blob = $2 AND tag = $5 AND state IN ('uploading', 'stored')";
         let stored = statement(STORED).bind(tenant.as_str()).bind(id.as_str());
-        let stored = stored.bind(tag).bind(milliseconds(now));
+        let stored = stored.bind(tag).bind(milliseconds(now)).bind(known);
         Ok(self.database.execute(stored).await? > 0)
     }
 
@@ -182,8 +183,8 @@ impl BlobRowStore for BlobRows {
     ) -> Result<bool, DatabaseError> {
         const TAKE_ANY: &str =
             "UPDATE blob_totals SET blobs = blobs + 1, bytes = bytes + $2 WHERE tenant = $1";
-        const STORED: &str = "UPDATE blob_uses SET state = 'stored', tag = $3 \
-                              WHERE tenant = $1 AND blob = $2";
+        const STORED: &str =
+            "UPDATE blob_uses SET state = 'stored' WHERE tenant = $1 AND blob = $2";
         let mut writing = self.begin(tenant).await?;
         if find_in(&mut writing, tenant, id).await?.is_some() {
             return Ok(false);
@@ -192,7 +193,7 @@ impl BlobRowStore for BlobRows {
         writing.execute(statement(TAKE_ANY).bind(tenant.as_str()).bind(size)).await?;
         writing.execute(adding(tenant, id, new)).await?;
         let stored = statement(STORED).bind(tenant.as_str()).bind(id.as_str());
-        writing.execute(stored.bind(new.tag.as_str())).await?;
+        writing.execute(stored).await?;
         writing.commit().await?;
         Ok(true)
     }
@@ -327,7 +328,7 @@ impl BlobRowStore for BlobRows {
     async fn database_id(&self) -> Result<String, DatabaseError> {
         const MAKE: &str =
             "INSERT INTO blob_database (place, id) VALUES (1, $1) ON CONFLICT DO NOTHING";
-        let id = format!("db_{}", Uuid::new_v4().simple());
+        let id = format!("db_{}", Uuid::now_v7().simple());
         self.database.execute(statement(MAKE).bind(id)).await?;
         let find = statement("SELECT id FROM blob_database WHERE place = 1");
         let (id,): (String,) = self.database.fetch_one(find).await?;

@@ -10,7 +10,7 @@ CREATE TABLE blob_uses (
     state      TEXT   NOT NULL,
     -- The time of the last change of the state.
     changed_ms BIGINT NOT NULL,
-    -- The object, as the store tells its versions apart; empty while it is uploaded.
+    -- The object, as the store tells its versions apart; while it is uploaded, a text that no other upload has.
     tag        TEXT   NOT NULL,
     -- The names of the blob as a JSON list, the latest first.
     names      TEXT   NOT NULL,

@@ -22,4 +22,4 @@ mod tests;
 pub(in crate::database) use crate::database::postgres::connections::{
     PostgresPool, PostgresTransaction,
 };
-pub(in crate::database) use crate::database::postgres::run::{Wanted, columns_of};
+pub(in crate::database) use crate::database::postgres::run::{Wanted, columns_of, without_nul};

@@ -80,7 +80,8 @@ fn arguments(values: &[Value]) -> Result<PgArguments, sqlx::Error> {
     Ok(arguments)
 }
 
-fn without_nul(text: &str) -> Cow<'_, str> {
+/// A text as PostgreSQL keeps it.
+pub(in crate::database) fn without_nul(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         true => Cow::Owned(text.replace('\0', NUL)),
         false => Cow::Borrowed(text),

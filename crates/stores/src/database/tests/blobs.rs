@@ -51,7 +51,7 @@ fn new(size: u64) -> BlobRow {
         created: START,
         used: START,
         state: RowState::Uploading,
-        tag: String::new(),
+        tag: "upload".to_owned(),
         names: Vec::new(),
     }
 }
@@ -73,7 +73,9 @@ async fn a_row_goes_from_its_upload_to_its_removal() {
         assert_eq!(usage(&other, "acme").await, (1, 7));
         assert!(table.page(&acme, None, 9).await.unwrap().is_empty(), "it is not stored");
         assert!(!table.begin_removal(&acme, &blob, None, START).await.unwrap());
-        assert!(table.note_stored(&acme, &blob, "v1", START).await.unwrap());
+        // Who has seen the row of an earlier upload, which is gone.
+        assert!(!other.note_stored((&acme, &blob), "earlier", "v0", START).await.unwrap());
+        assert!(table.note_stored((&acme, &blob), "upload", "v1", START).await.unwrap());
         table.give_up(&acme, &blob).await.unwrap();
         let stored = BlobRow { state: RowState::Stored, tag: "v1".to_owned(), ..new(7) };
         assert_eq!(other.find(&acme, &blob).await.unwrap().unwrap(), stored);
@@ -90,7 +92,7 @@ async fn a_row_goes_from_its_upload_to_its_removal() {
         );
         assert!(table.begin_removal(&acme, &blob, Some(later), later).await.unwrap());
         assert!(!other.begin_removal(&acme, &blob, None, later).await.unwrap(), "twice");
-        assert!(!other.note_stored(&acme, &blob, "v2", later).await.unwrap());
+        assert!(!other.note_stored((&acme, &blob), "v1", "v2", later).await.unwrap());
         assert_eq!(usage(&other, "acme").await, (0, 0));
         let left = other.left_since(later, 9).await.unwrap();
         assert_eq!((left.len(), left[0].2.state), (1, RowState::Removing));
@@ -159,7 +161,7 @@ async fn pages_names_and_what_is_unused_are_in_order() {
             let used = START + HOUR * number;
             let row = BlobRow { created: used, used, ..new(1) };
             table.reserve((&acme, blob), &row, PLENTY).await.unwrap();
-            table.note_stored(&acme, blob, "v", used).await.unwrap();
+            table.note_stored((&acme, blob), "upload", "v", used).await.unwrap();
         }
         let unused = other.unused_since(START + HOUR * 2, 2).await.unwrap();
         assert_eq!(unused, [(acme.clone(), ids[0].clone()), (acme.clone(), ids[1].clone())]);

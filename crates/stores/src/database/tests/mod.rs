@@ -4,6 +4,7 @@
 //! | ---------------- | ------------------------------------------------------------------------ |
 //! | `memory.rs`      | the test double, which is also the model                                 |
 //! | `blobs.rs`       | the table of blobs in an object store                                    |
+//! | `copy.rs`        | one database is copied into another one                                  |
 //! | `lists.rs`       | records are found and listed                                             |
 //! | `retention.rs`   | records expire                                                           |
 //! | `in_progress.rs` | runs in the background, their names, and the servers that have them      |
@@ -13,6 +14,7 @@
 //! | `session_model_tests.rs`, `memory_sessions.rs` | the same for sessions                        |
 
 mod blobs;
+mod copy;
 mod in_progress;
 mod keys;
 mod lists;

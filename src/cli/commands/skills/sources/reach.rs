@@ -64,6 +64,7 @@ impl Reach {
         }
         let options = WebOptions { allows_private: args.allow_private };
         let stores = StoreSettings::new(secret_variables(&STORE_VARIABLES));
+        let stores = stores.with_credentials_file().map_err(of_source)?;
         let web = Web::new(&config.network.egress, options, stores).map_err(of_source)?;
         let registry = args.npm_registry.as_deref().unwrap_or(NPM_REGISTRY);
         let (registry, registry_credentials) = WebUrl::parse(registry).map_err(of_source)?;
