@@ -339,9 +339,9 @@ Examples:
   wardian migrate --to /etc/wardian/fleet.toml
   wardian migrate --data-dir /var/lib/wardian --to fleet.toml --json
 
-Stop the server first. The configuration of `--to` must name the same data folder; an interrupted command can be repeated.
-What was moved is read again in its new place, and only then are the files of the data folder renamed (`….migrated`).
-Sessions and published skills stay in the data folder.";
+Stop the server first. The configuration of `--to` must name the same data folder. A command that was
+interrupted can be repeated. What was moved is read again in its new place, and only then are the files of
+the data folder renamed (`….migrated`). Sessions and published skills stay in the data folder.";
 
 pub(crate) const RECONCILE: &str = "\
 Examples:

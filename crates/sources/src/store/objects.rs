@@ -1,14 +1,11 @@
 //! The objects of a bucket as a store of blobs has them.
 
 use std::fmt;
-use std::fs::File;
 use std::future::poll_fn;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::pin::Pin;
 use std::process;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,7 +18,6 @@ use object_store::{
     PutMode, PutMultipartOptions, PutOptions, PutPayload, RetryConfig,
 };
 use parking_lot::Mutex;
-use tokio::task::spawn_blocking;
 
 use crate::error::SourceError;
 use crate::store::bucket::identified;
@@ -34,6 +30,7 @@ use wardian_egress::config::EgressConfig;
 use wardian_stores::blobs::{
     BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite, WrittenObject,
 };
+use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::units::ByteCount;
 
 /// Attempts at a request after the first one, and the time after which none begins.
@@ -117,7 +114,7 @@ impl StoreObjects {
     ///
     /// What is wrong, and what to do.
     pub async fn prove(&self, prefix: &str) -> io::Result<()> {
-        let number = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+        let number = Clock::System.now().as_nanos();
         let between = if prefix.is_empty() { "" } else { "/" };
         let key = format!("{prefix}{between}checks/{}-{number}", process::id());
         let path = self.path(&key)?;
@@ -161,20 +158,19 @@ impl StoreObjects {
     async fn write_parts(
         &self,
         (key, path): (&str, &Path),
-        ObjectContent { file, size, kind }: ObjectContent,
+        content: &ObjectContent,
     ) -> io::Result<Option<String>> {
         let failed = |fault: Error| self.failed(key, fault);
-        let attributes = attributes_of(kind);
+        let attributes = attributes_of(&content.kind);
         let options = PutMultipartOptions { attributes, ..PutMultipartOptions::default() };
         let mut upload = self.store.put_multipart_opts(path, options).await.map_err(failed)?;
-        let (mut file, mut at) = (Arc::new(file), 0);
+        let (size, mut at) = (content.size.as_u64(), 0);
         let written = loop {
-            if at >= size.as_u64() {
+            if at >= size {
                 break upload.complete().await.map_err(failed);
             }
-            let part = PART.min(size.as_u64().saturating_sub(at));
-            let (given_back, bytes) = read_part(file, at, part).await?;
-            file = given_back;
+            let part = PART.min(size.saturating_sub(at));
+            let bytes = content.part(at, part).await?;
             if let Err(fault) = upload.put_part(PutPayload::from(bytes)).await {
                 break Err(failed(fault));
             }
@@ -186,16 +182,6 @@ impl StoreObjects {
         }
         Ok(written?.e_tag)
     }
-}
-
-/// Reads a part of a file on a blocking thread, and gives the file back.
-async fn read_part(file: Arc<File>, at: u64, size: u64) -> io::Result<(Arc<File>, Vec<u8>)> {
-    let reading = spawn_blocking(move || {
-        let mut bytes = vec![0; ByteCount::bytes(size).as_usize()];
-        file.read_exact_at(&mut bytes, at)?;
-        Ok((file, bytes))
-    });
-    reading.await.map_err(io::Error::other)?
 }
 
 #[async_trait]
@@ -215,15 +201,15 @@ impl BlobObjects for StoreObjects {
             {
                 return Ok(WrittenObject { version, is_new: false });
             }
-            let version = self.write_parts((key, &path), content).await?.ok_or_else(unnamed)?;
+            let version = self.write_parts((key, &path), &content).await?.ok_or_else(unnamed)?;
             return Ok(WrittenObject { version, is_new: true });
         }
-        let (_file, bytes) = read_part(Arc::new(content.file), 0, content.size.as_u64()).await?;
+        let bytes = content.part(0, content.size.as_u64()).await?;
         let mode = match overwrite {
             Overwrite::Never => PutMode::Create,
             Overwrite::Always => PutMode::Overwrite,
         };
-        let attributes = attributes_of(content.kind);
+        let attributes = attributes_of(&content.kind);
         let options = PutOptions { mode, attributes, ..PutOptions::default() };
         match self.store.put_opts(&path, PutPayload::from(bytes), options).await {
             Ok(written) => {
@@ -288,8 +274,8 @@ impl BlobObjects for StoreObjects {
 }
 
 /// The MIME type of an object, beside its content.
-fn attributes_of(kind: String) -> Attributes {
-    Attributes::from_iter([(Attribute::ContentType, kind)])
+fn attributes_of(kind: &str) -> Attributes {
+    Attributes::from_iter([(Attribute::ContentType, kind.to_owned())])
 }
 
 /// An object that is read.

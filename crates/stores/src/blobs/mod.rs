@@ -63,7 +63,7 @@ pub use crate::blobs::remote::objects::{
     BlobObjects, ObjectContent, ObjectPage, ObjectReader, Overwrite, WrittenObject,
 };
 pub use crate::blobs::remote::owner::PlaceOwner;
-pub use crate::blobs::remote::reconcile::{Compared, Difference, Reconciling};
+pub use crate::blobs::remote::reconcile::{Compared, Reconciling, StoreDifference};
 pub use crate::blobs::remote::remote_blobs::RemoteBlobs;
 pub use crate::blobs::store::{
     BlobFuture, BlobPart, BlobStore, BlobWindow, BlobWriter, HeldBlob, NewBlob, TenantUsage,

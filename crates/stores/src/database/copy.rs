@@ -3,14 +3,7 @@
 //! Rows are copied in lots, each of them one transaction, in the order of their keys. A row whose key exists already
 //! stays as it is, so a copy that was interrupted is repeated as a whole. Afterwards both are read side by side.
 
-use std::cmp::Ordering;
-
-use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Column as _, ColumnIndex, Decode, FromRow, Row, Type, TypeInfo as _};
-
-use crate::database::engine::{Database, DatabasePlace};
-use crate::database::postgres::without_nul;
+use crate::database::engine::{AnyRow, Database, DatabasePlace};
 use crate::database::schema::{self, Schema};
 use crate::database::statement::{Dialect, Statement, Value, statement};
 use crate::database_error::DatabaseError;
@@ -129,7 +122,7 @@ impl DatabaseCopy {
             loop {
                 let lot = self.lot(&self.from, table, after.as_ref()).await?;
                 let Some(last) = lot.last() else { break };
-                after = Some(last.key_of(table));
+                after = Some(last.values_of(table.key));
                 rows = rows.saturating_add(u64::try_from(lot.len()).unwrap_or(u64::MAX));
                 let mut writing = self.to.begin().await?;
                 writing.execute(insertion(writing.dialect(), table, &lot)).await?;
@@ -164,7 +157,7 @@ impl DatabaseCopy {
                     return Ok(Some(table.name));
                 }
                 let Some(last) = one.last() else { break };
-                after = Some(last.key_of(table));
+                after = Some(last.values_of(table.key));
                 rows = rows.saturating_add(u64::try_from(one.len()).unwrap_or(u64::MAX));
                 told(TableProgress { table: table.name, rows });
             }
@@ -219,69 +212,9 @@ fn insertion(dialect: Dialect, table: &Table, rows: &[AnyRow]) -> Statement {
         Statement::building(dialect, &format!("INSERT INTO {} ({names}) VALUES ", table.name));
     for (at, row) in rows.iter().enumerate() {
         insertion.push(if at == 0 { "(" } else { ", (" });
-        push_values(&mut insertion, row.0.iter().map(|(_, value)| value.clone()));
+        push_values(&mut insertion, row.values().cloned());
         insertion.push(")");
     }
     insertion.push(" ON CONFLICT DO NOTHING");
     insertion
-}
-
-/// A row of any table: the names of its columns, and their values.
-#[derive(Debug)]
-struct AnyRow(Vec<(String, Value)>);
-
-impl AnyRow {
-    fn names(&self) -> Vec<&str> {
-        self.0.iter().map(|(name, _)| name.as_str()).collect()
-    }
-
-    fn key_of(&self, table: &Table) -> Vec<Value> {
-        let value = |name: &&str| self.0.iter().find(|(other, _)| other == name);
-        table.key.iter().filter_map(value).map(|(_, value)| value.clone()).collect()
-    }
-
-    /// True if another database keeps this row as that one.
-    fn is_like(&self, other: &Self) -> bool {
-        let value = |row: &Self, name: &str| {
-            row.0.iter().find(|(other, _)| other == name).map(|(_, value)| value.clone())
-        };
-        self.0.len() == other.0.len()
-            && self.0.iter().all(|(name, one)| match (one, value(other, name)) {
-                (Value::Number(one), Some(Value::Number(other))) => *one == other,
-                (Value::Text(Some(one)), Some(Value::Text(Some(other)))) => {
-                    without_nul(one).cmp(&without_nul(&other)) == Ordering::Equal
-                }
-                (Value::Text(one), Some(Value::Text(other))) => one.is_none() && other.is_none(),
-                _ => false,
-            })
-    }
-
-    /// Reads a row whose columns are texts and whole numbers, by their declared types.
-    fn read<'r, R: Row>(row: &'r R) -> Result<Self, sqlx::Error>
-    where
-        usize: ColumnIndex<R>,
-        Option<String>: Decode<'r, R::Database> + Type<R::Database>,
-        Option<i64>: Decode<'r, R::Database> + Type<R::Database>,
-    {
-        let read = |column: &<R::Database as sqlx::Database>::Column| {
-            let value = match column.type_info().name() {
-                "TEXT" => Value::Text(row.try_get(column.ordinal())?),
-                _ => Value::Number(row.try_get(column.ordinal())?),
-            };
-            Ok((column.name().to_owned(), value))
-        };
-        row.columns().iter().map(read).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-impl<'r> FromRow<'r, SqliteRow> for AnyRow {
-    fn from_row(row: &'r SqliteRow) -> Result<Self, sqlx::Error> {
-        Self::read(row)
-    }
-}
-
-impl<'r> FromRow<'r, PgRow> for AnyRow {
-    fn from_row(row: &'r PgRow) -> Result<Self, sqlx::Error> {
-        Self::read(row)
-    }
 }

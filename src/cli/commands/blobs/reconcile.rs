@@ -10,7 +10,7 @@ use crate::cli::failed::Failed;
 use crate::cli::prepare::block_on_until_interrupted;
 use crate::cli::terminal::output::{print_json, print_line, shown};
 use wardian_config::Config;
-use wardian_stores::blobs::{BlobError, Difference, PlaceOwner, Reconciling};
+use wardian_stores::blobs::{BlobError, PlaceOwner, Reconciling, StoreDifference};
 use wardian_stores::database::blob_id_keys_at;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{BlobId, TenantId};
@@ -41,17 +41,17 @@ struct FoundBlob {
 }
 
 impl Findings {
-    fn note(&mut self, found: Difference) {
+    fn note(&mut self, found: StoreDifference) {
         match found {
-            Difference::Unlisted { tenant, id, size } => {
+            StoreDifference::Unlisted { tenant, id, size } => {
                 let size_bytes = Some(size.as_u64());
                 self.unlisted.push(FoundBlob { tenant, blob_id: id, size_bytes });
             }
-            Difference::Lost { tenant, id } => {
+            StoreDifference::Lost { tenant, id } => {
                 self.lost.push(FoundBlob { tenant, blob_id: id, size_bytes: None });
             }
-            Difference::Damaged { key } => self.damaged.push(key),
-            Difference::Foreign { key } => self.foreign.push(key),
+            StoreDifference::Damaged { key } => self.damaged.push(key),
+            StoreDifference::Foreign { key } => self.foreign.push(key),
         }
     }
 
@@ -124,7 +124,7 @@ pub(super) fn reconcile(
         let mut progress = TransferProgress::begin("looked at", None);
         let compared = store
             .reconcile(order, &mut |found| {
-                if let Difference::Unlisted { size, .. } = &found {
+                if let StoreDifference::Unlisted { size, .. } = &found {
                     progress.advance(size.as_usize());
                 }
                 findings.note(found);

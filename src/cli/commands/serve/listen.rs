@@ -157,8 +157,7 @@ async fn listen(
     // folders can be used.
     let server = Server::bind(config.http.clone()).await?;
     let admin = bind_admin(config, &server).await?;
-    check_database(config).await?;
-    assembly::check_object_store(config).await?;
+    check_stores(config).await?;
     // The lock and the cgroups are released last.
     let (cgroups, lock_of_data) = block_in_place(|| prepare(config))?;
     let installer = &installer.clone().with_cgroups(cgroups.tree());
@@ -223,10 +222,11 @@ fn note_settings(config: &Config, authentication: &Authentication) {
     warn_of_long_turns(config);
 }
 
-/// Checks a database that is not in the data folder, before anything is changed there.
-async fn check_database(config: &Config) -> Result<(), Failed> {
+/// Checks a database and an object store that are not in the data folder, before anything is changed there.
+async fn check_stores(config: &Config) -> Result<(), Failed> {
     check_own_database(config)?;
-    Ok(assembly::check_database(config).await?)
+    assembly::check_database(config).await?;
+    Ok(assembly::check_object_store(config).await?)
 }
 
 /// Checks the folders and the cgroups, and then takes both.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 
 use tokio::task::spawn_blocking;
@@ -67,6 +68,16 @@ impl From<LocalBlobs> for Blobs {
     fn from(local: LocalBlobs) -> Self {
         Self { store: Arc::new(local.clone()), files: Arc::new(local) }
     }
+}
+
+/// Reads a part of a file on a thread for it.
+pub(crate) async fn read_file_part(file: File, at: u64, size: u64) -> io::Result<Vec<u8>> {
+    let reading = spawn_blocking(move || {
+        let mut bytes = vec![0; ByteCount::bytes(size).as_usize()];
+        file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes)
+    });
+    reading.await.map_err(io::Error::other)?
 }
 
 /// Does blocking work on a thread for it.

@@ -12,21 +12,22 @@ use crate::blobs::content::kind::BlobKind;
 use crate::blobs::error::BlobError;
 use crate::blobs::files::{BlobFiles, BlobVerdict, OnDamage, OpenBlob};
 use crate::blobs::remote::objects::ObjectReader;
-use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs, described};
+use crate::blobs::remote::parts::{RemoteParts, described};
+use crate::blobs::remote::remote_blobs::RemoteBlobs;
 use crate::blobs::remote::rows::BlobRow;
 use crate::blobs::store::{BlobFuture, BlobStore as _, NewBlob};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
 /// What a fetched object was.
-pub(super) enum Fetched {
+pub(super) enum FetchedObject {
     /// The content of its blob: the copy.
     Intact(OpenBlob<File>),
     /// Other content, or none.
     Damaged,
 }
 
-impl Remote {
+impl RemoteParts {
     /// The copy of a blob, which is fetched if there is none. Its content belongs to the id.
     pub(super) async fn copy_of(
         &self,
@@ -43,8 +44,8 @@ impl Remote {
             return Ok(copy);
         }
         match self.fetch(tenant, id, row).await? {
-            Fetched::Intact(copy) => Ok(copy),
-            Fetched::Damaged => {
+            FetchedObject::Intact(copy) => Ok(copy),
+            FetchedObject::Damaged => {
                 error!(tenant.id = %tenant, blob.id = %id, "its object is damaged: it is set aside");
                 self.remove_damaged(tenant, id, true).await?;
                 Err(BlobError::Damaged { id: id.clone() })
@@ -83,17 +84,17 @@ impl Remote {
         tenant: &TenantId,
         id: &BlobId,
         row: &BlobRow,
-    ) -> Result<Fetched, BlobError> {
+    ) -> Result<FetchedObject, BlobError> {
         let object = self.place.objects.read(&self.key(tenant, id)).await;
         let Some(mut object) = object.map_err(BlobError::Unreachable)? else {
-            return Ok(Fetched::Damaged);
+            return Ok(FetchedObject::Damaged);
         };
         let new = NewBlob::announced(row.kind.clone(), row.size);
         let mut spool = self.local.begin(tenant, new).await?;
         let mut left = row.size.as_u64();
         while let Some(piece) = next(object.as_mut()).await? {
             let Some(rest) = left.checked_sub(ByteCount::from(piece.len()).as_u64()) else {
-                return Ok(Fetched::Damaged);
+                return Ok(FetchedObject::Damaged);
             };
             left = rest;
             spool.append(piece).await?;
@@ -103,9 +104,9 @@ impl Remote {
             if written.is_new {
                 self.forget_copy(tenant, &written.blob.id).await;
             }
-            return Ok(Fetched::Damaged);
+            return Ok(FetchedObject::Damaged);
         }
-        self.local.open(tenant, id).await.map(Fetched::Intact)
+        self.local.open(tenant, id).await.map(FetchedObject::Intact)
     }
 
     /// Gives a copy up.

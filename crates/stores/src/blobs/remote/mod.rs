@@ -9,6 +9,7 @@
 //! | ----------------- | ----------------------------------------------------------- |
 //! | `objects.rs`      | what is needed of an object store                           |
 //! | `rows.rs`         | what is needed of a database                                |
+//! | `parts.rs`        | the parts of the store, and its rows                        |
 //! | `place.rs`        | the keys of objects                                         |
 //! | `remote_blobs.rs` | the store                                                   |
 //! | `publishing.rs`   | content becomes a blob                                      |
@@ -19,6 +20,7 @@ mod copies;
 pub(crate) mod id_keys;
 pub(crate) mod objects;
 pub(crate) mod owner;
+pub(super) mod parts;
 mod place;
 mod publishing;
 pub(crate) mod reconcile;

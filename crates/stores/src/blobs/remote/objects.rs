@@ -6,6 +6,7 @@ use std::io;
 
 use async_trait::async_trait;
 
+use crate::blobs::local::local_blobs::read_file_part;
 use wardian_vocabulary::units::ByteCount;
 
 /// The objects of a place in an object store.
@@ -77,6 +78,18 @@ pub struct ObjectContent {
     pub size: ByteCount,
     /// The MIME type, which is kept beside the content.
     pub kind: String,
+}
+
+impl ObjectContent {
+    /// The bytes from `at` on, as many as `size`.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is shorter.
+    pub async fn part(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
+        let file = self.file.try_clone()?;
+        read_file_part(file, at, size).await
+    }
 }
 
 /// What becomes of an object that has the key already.

@@ -10,7 +10,8 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::blobs::error::BlobError;
 use crate::blobs::remote::objects::{ObjectContent, Overwrite};
-use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs};
+use crate::blobs::remote::parts::RemoteParts;
+use crate::blobs::remote::remote_blobs::RemoteBlobs;
 use wardian_vocabulary::units::ByteCount;
 
 /// Longest id of a database that is read, in bytes.
@@ -51,7 +52,7 @@ impl RemoteBlobs {
     }
 }
 
-impl Remote {
+impl RemoteParts {
     fn key_of_owner(&self) -> String {
         self.place.key_of("database")
     }

@@ -14,7 +14,7 @@ use crate::blobs::content::trailer::StoredBlob;
 use crate::blobs::error::BlobError;
 use crate::blobs::files::{BlobFiles as _, OpenBlob};
 use crate::blobs::remote::objects::{ObjectContent, Overwrite};
-use crate::blobs::remote::remote_blobs::{Remote, described};
+use crate::blobs::remote::parts::{RemoteParts, described};
 use crate::blobs::remote::rows::{BlobRow, ReservedRow, RowState};
 use crate::blobs::store::{
     BlobFuture, BlobStore as _, BlobWriter, NewBlob, TenantUsage, WrittenBlob,
@@ -31,7 +31,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// The bytes after which a writer asks for the room of its tenant once more.
 const ASK_AGAIN: u64 = 4 << 20;
 
-impl Remote {
+impl RemoteParts {
     /// Makes content that was spooled a blob, unless the tenant has it already. A future that is dropped goes on.
     pub(super) async fn publish(
         self: &Arc<Self>,
@@ -175,7 +175,7 @@ impl Remote {
 /// Content that arrives in pieces.
 #[derive(Debug)]
 pub(super) struct RemoteWriter {
-    remote: Arc<Remote>,
+    remote: Arc<RemoteParts>,
     tenant: TenantId,
     /// `None` after an error, and after a future that was dropped.
     spool: Option<Box<dyn BlobWriter>>,
@@ -188,7 +188,7 @@ pub(super) struct RemoteWriter {
 impl RemoteWriter {
     /// Begins to spool content, if the tenant has room for what is announced.
     pub(super) async fn begin(
-        remote: &Arc<Remote>,
+        remote: &Arc<RemoteParts>,
         tenant: &TenantId,
         new: NewBlob,
     ) -> Result<Self, BlobError> {

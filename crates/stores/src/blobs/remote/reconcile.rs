@@ -7,8 +7,9 @@ use std::collections::HashSet;
 
 use crate::blobs::content::kind::BlobKind;
 use crate::blobs::error::BlobError;
-use crate::blobs::remote::copies::Fetched;
-use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs};
+use crate::blobs::remote::copies::FetchedObject;
+use crate::blobs::remote::parts::RemoteParts;
+use crate::blobs::remote::remote_blobs::RemoteBlobs;
 use crate::blobs::remote::rows::{BlobRow, RowState};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
@@ -27,7 +28,7 @@ pub struct Reconciling {
 
 /// A difference between the table and the objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Difference {
+pub enum StoreDifference {
     /// A blob is stored and has no row. It gets one, if that is wanted.
     Unlisted {
         /// Its owner.
@@ -75,7 +76,7 @@ impl RemoteBlobs {
     pub async fn reconcile(
         &self,
         order: Reconciling,
-        told: &mut (dyn FnMut(Difference) + Send),
+        told: &mut (dyn FnMut(StoreDifference) + Send),
     ) -> Result<Compared, BlobError> {
         let Self(remote) = self;
         let objects = remote.reconcile_objects(order, told).await?;
@@ -89,7 +90,7 @@ impl RemoteBlobs {
     }
 }
 
-impl Remote {
+impl RemoteParts {
     async fn next_tenant(&self, after: &str) -> Result<Option<TenantId>, BlobError> {
         self.rows.next_tenant(after).await.map_err(BlobError::from_database("read"))
     }
@@ -98,7 +99,7 @@ impl Remote {
     async fn reconcile_objects(
         &self,
         order: Reconciling,
-        told: &mut (dyn FnMut(Difference) + Send),
+        told: &mut (dyn FnMut(StoreDifference) + Send),
     ) -> Result<u64, BlobError> {
         let (prefix, mut token, mut count) = (self.place.key("blobs", ""), None, 0_u64);
         loop {
@@ -107,7 +108,7 @@ impl Remote {
             for (key, size) in page.objects {
                 count = count.saturating_add(1);
                 let Some((tenant, id)) = self.place.blob_of(&key) else {
-                    told(Difference::Foreign { key });
+                    told(StoreDifference::Foreign { key });
                     continue;
                 };
                 let found = self.rows.find(&tenant, &id).await;
@@ -131,7 +132,7 @@ impl Remote {
         key: String,
         (tenant, id, size): (TenantId, BlobId, ByteCount),
         order: Reconciling,
-    ) -> Result<Option<Difference>, BlobError> {
+    ) -> Result<Option<StoreDifference>, BlobError> {
         let read = BlobError::Unreachable;
         let object = self.place.objects.read(&key).await.map_err(read)?;
         let Some(object) = object else { return Ok(None) };
@@ -140,15 +141,15 @@ impl Remote {
         let version = self.place.objects.version(&key).await;
         let version = version.map_err(BlobError::Unreachable)?;
         let (Some(kind), Some(tag)) = (kind, version) else {
-            return Ok(Some(Difference::Damaged { key }));
+            return Ok(Some(StoreDifference::Damaged { key }));
         };
         let now = self.clock.now();
         let state = RowState::Stored;
         let row = BlobRow { kind, size, created: now, used: now, state, tag, names: Vec::new() };
         let fetched = self.fetch(&tenant, &id, &row).await?;
         self.forget_copy(&tenant, &id).await;
-        if matches!(fetched, Fetched::Damaged) {
-            return Ok(Some(Difference::Damaged { key }));
+        if matches!(fetched, FetchedObject::Damaged) {
+            return Ok(Some(StoreDifference::Damaged { key }));
         }
         if order.restores {
             let restored = self.rows.restore(&tenant, &id, &row).await;
@@ -156,7 +157,7 @@ impl Remote {
                 return Ok(None);
             }
         }
-        Ok(Some(Difference::Unlisted { tenant, id, size }))
+        Ok(Some(StoreDifference::Unlisted { tenant, id, size }))
     }
 
     /// Looks for the object of each row of a tenant. Returns the number of rows.
@@ -164,7 +165,7 @@ impl Remote {
         &self,
         tenant: &TenantId,
         order: Reconciling,
-        told: &mut (dyn FnMut(Difference) + Send),
+        told: &mut (dyn FnMut(StoreDifference) + Send),
     ) -> Result<u64, BlobError> {
         let stored = self.stored_of(tenant).await?;
         let (mut after, mut count) = (None, 0_u64);
@@ -180,7 +181,7 @@ impl Remote {
                 if order.forgets {
                     self.remove(tenant, &id, None).await?;
                 }
-                told(Difference::Lost { tenant: tenant.clone(), id });
+                told(StoreDifference::Lost { tenant: tenant.clone(), id });
             }
             if after.is_none() {
                 return Ok(count);

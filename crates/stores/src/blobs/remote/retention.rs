@@ -6,7 +6,8 @@ use tracing::{debug, warn};
 
 use crate::blobs::error::BlobError;
 use crate::blobs::local::retention::SweepReport;
-use crate::blobs::remote::remote_blobs::{Remote, RemoteBlobs};
+use crate::blobs::remote::parts::RemoteParts;
+use crate::blobs::remote::remote_blobs::RemoteBlobs;
 use crate::blobs::remote::rows::{BlobRow, RowState};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 
@@ -16,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// Rows that are looked at in one statement.
 const ROWS: u64 = 500;
 
-impl Remote {
+impl RemoteParts {
     /// Removes a blob, if it was not used after `unused_since`. False if there is none. What cannot be removed
     /// from the object store now is removed later.
     pub(super) async fn remove(

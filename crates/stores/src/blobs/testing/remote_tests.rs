@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::blobs::local::testing::{HOUR, START, plain, tenant};
 use crate::blobs::testing::ObjectFault;
 use crate::blobs::testing::place_tests::{Place, RemotePlace};
-use crate::blobs::{BlobError, BlobPart, Blobs, Difference, PlaceOwner, Reconciling};
+use crate::blobs::{BlobError, BlobPart, Blobs, PlaceOwner, Reconciling, StoreDifference};
 use wardian_vocabulary::ids::{BlobId, TenantId};
 use wardian_vocabulary::units::ByteCount;
 
@@ -109,10 +109,10 @@ async fn reconciled(place: &RemotePlace, restores: bool, forgets: bool) -> Vec<S
     let order = Reconciling { restores, forgets };
     place.remote.reconcile(order, &mut |found| told.push(found)).await.unwrap();
     let words = told.into_iter().map(|found| match found {
-        Difference::Unlisted { tenant, id, size } => format!("unlisted {tenant} {id} {size}"),
-        Difference::Damaged { key } => format!("damaged {key}"),
-        Difference::Foreign { key } => format!("foreign {key}"),
-        Difference::Lost { tenant, id } => format!("lost {tenant} {id}"),
+        StoreDifference::Unlisted { tenant, id, size } => format!("unlisted {tenant} {id} {size}"),
+        StoreDifference::Damaged { key } => format!("damaged {key}"),
+        StoreDifference::Foreign { key } => format!("foreign {key}"),
+        StoreDifference::Lost { tenant, id } => format!("lost {tenant} {id}"),
     });
     words.collect()
 }

@@ -126,23 +126,26 @@ async fn room_is_taken_once_and_given_back_once() {
     }
 }
 
+/// What becomes of eight writers of two blobs, of which there is room for one.
+async fn reserved_by_eight(tables: [&Arc<dyn BlobRowStore>; 2], owner: &str) -> Vec<ReservedRow> {
+    let mut writers = JoinSet::new();
+    for number in 0..8_usize {
+        let (table, owner) = (Arc::clone(tables[number % 2]), tenant(owner));
+        writers.spawn(async move {
+            let text = format!("{}", number / 4);
+            let most = TenantUsage { blobs: 1, bytes: 10 };
+            table.reserve((&owner, &id(&text)), &new(10), most).await.unwrap()
+        });
+    }
+    writers.join_all().await
+}
+
 /// Two servers with the same content, and with the last room.
 #[tokio::test]
 async fn of_two_at_once_one_is_first() {
     for (table, other, _folder) in tables().await {
         for round in 0..10 {
-            let owner = tenant(&format!("t{round}"));
-            let mut writers = JoinSet::new();
-            for number in 0..8_u32 {
-                let table = Arc::clone(if number % 2 == 0 { &table } else { &other });
-                let owner = owner.clone();
-                writers.spawn(async move {
-                    let text = format!("{}", number / 4);
-                    let most = TenantUsage { blobs: 1, bytes: 10 };
-                    table.reserve((&owner, &id(&text)), &new(10), most).await.unwrap()
-                });
-            }
-            let reserved = writers.join_all().await;
+            let reserved = reserved_by_eight([&table, &other], &format!("t{round}")).await;
             let count =
                 |is: fn(&ReservedRow) -> bool| reserved.iter().filter(|row| is(row)).count();
             assert_eq!(count(|row| matches!(row, ReservedRow::New)), 1, "{reserved:?}");
