@@ -339,16 +339,18 @@ Examples:
   wardian migrate --to /etc/wardian/fleet.toml
   wardian migrate --data-dir /var/lib/wardian --to fleet.toml --json
 
-Stop the server first. The configuration of `--to` must name the same data folder. A command that was
-interrupted can be repeated. What was moved is read again in its new place, and only then are the files of
-the data folder renamed (`….migrated`). Sessions and published skills stay in the data folder.";
+Stop the server first. The configuration of `--to` must name the same data folder. A command
+that was interrupted can be repeated. What was moved is read again in its new place, and
+only then are the files of the data folder renamed (`….migrated`). Sessions and published
+skills stay in the data folder.";
 
 pub(crate) const RECONCILE: &str = "\
 Examples:
   wardian blobs reconcile --dry-run
   wardian blobs reconcile --take-over
 
-Servers may run meanwhile, except with `--take-over`. A blob that is listed again has lost its names.
+Servers may run meanwhile, except with `--take-over`. A blob that is listed again has lost its
+names.
 
 Exit codes: 0 all is in order, or was brought in order; 3 an object is damaged, is no blob, or is lost.";
 
