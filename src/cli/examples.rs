@@ -352,7 +352,7 @@ Examples:
 Servers may run meanwhile, except with `--take-over`. A blob that is listed again has lost its
 names.
 
-Exit codes: 0 all is in order, or was brought in order; 3 an object is damaged, is no blob, or is lost.";
+Exit codes: 0 all is in order now, 3 an object is damaged, is no blob, or is lost.";
 
 pub(crate) const RUNS: &str = "\
 Examples:
