@@ -92,7 +92,7 @@ const FENCES: &[(&str, &[&str])] = &[
             "program/cli/commands/skills/evals/",
         ],
     ),
-    ("ring::aead", &["sessions/seal.rs"]),
+    ("ring::aead", &["sessions/seal.rs", "service/fleet/seal.rs"]),
     (
         "ring::signature",
         &[

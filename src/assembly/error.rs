@@ -45,6 +45,14 @@ pub enum AssemblyError {
     /// The database cannot be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
+    /// The key of the fleet cannot be used.
+    #[error("{}: {why} (`fleet.key_file`)", path.display())]
+    FleetKey {
+        /// The file with the key.
+        path: PathBuf,
+        /// The reason.
+        why: String,
+    },
     /// Sessions cannot be kept.
     #[error("the store of sessions cannot be opened")]
     Sessions(#[from] SessionsError),

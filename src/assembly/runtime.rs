@@ -36,7 +36,7 @@ use wardian_formats::provenance::{EngineIdentity, MadeBy, Toolchain};
 use wardian_images::{Image, ImageCache, ImageRules, PackageSet};
 use wardian_service::{
     DetachPolicy, Discovery, DiscoveryParts, LimitPolicy, Metering, NetworkAccess, PackageAccess,
-    Parts, SecretAccess, Service, Status as _,
+    Parts, Runs as _, SecretAccess, Service, Status as _,
 };
 use wardian_sessions::SessionsConfig;
 use wardian_skills::packages::LayerStore;
@@ -274,6 +274,13 @@ impl Runtime {
         let compiling = compile_when_asked(config, files, pool, metering, Arc::clone(provision));
         let batteries = provide_batteries(&self.service, &self.packages, Arc::clone(provision));
         self.tasks.lock().extend([compiling, batteries]);
+        // No other server has a file of SQLite.
+        if config.database.url_file.is_some() {
+            let followed = Arc::clone(self.service.discovery());
+            let following =
+                tokio::spawn(async move { followed.runs().follow_cancellations().await });
+            self.tasks.lock().push(following);
+        }
         Ok(())
     }
 

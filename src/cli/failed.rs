@@ -113,9 +113,9 @@ impl From<AssemblyError> for Failed {
             error @ AssemblyError::Engine(EngineError::NativeLock(_) | EngineError::Merge(_)) => {
                 Self::usage(CauseChain(&error).to_string())
             }
-            error @ (AssemblyError::TrustedKey { .. } | AssemblyError::ObjectStore(_)) => {
-                Self::usage(error.to_string())
-            }
+            error @ (AssemblyError::TrustedKey { .. }
+            | AssemblyError::ObjectStore(_)
+            | AssemblyError::FleetKey { .. }) => Self::usage(error.to_string()),
             AssemblyError::Blobs(BlobError::InUse) => Self::usage(
                 "another server or a command of `wardian blobs` is using the blob store: stop it, \
                 or use another folder with `--data-dir` (`data_dir`) or `blobs.folder`",

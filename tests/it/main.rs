@@ -39,6 +39,7 @@ mod documents;
 mod failures;
 mod files;
 mod first_start;
+mod fleet;
 mod fuel_profile;
 mod held_cells;
 mod http;

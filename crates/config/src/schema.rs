@@ -11,7 +11,7 @@ use crate::settings::{
     LogFormat, LogLevel, NetworkConfig, SkillsConfig,
 };
 use crate::tables::auth::read_auth;
-use crate::tables::database::read_database;
+use crate::tables::database::{check_fleet, read_database, read_fleet};
 use crate::tables::limits::read_limits;
 use crate::tables::records::{read_audit, read_records, read_results};
 use crate::tables::run_memory::usual_memory;
@@ -40,6 +40,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
     let database = read_database(&mut reader, surroundings);
+    let fleet = read_fleet(&mut reader, surroundings);
     let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let http = read_console(&mut reader, http);
@@ -59,6 +60,8 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let tools = read_tools(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
+    let shared = (database.url_file.is_some(), blobs.store.is_some(), records.is_enabled);
+    check_fleet(&mut reader, &fleet, shared);
     let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
     let (results, audit) = (read_results(&mut reader), read_audit(&mut reader, surroundings));
     let (engine, log) = (read_engine(&mut reader, surroundings), read_log(&mut reader));
@@ -71,6 +74,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
         data_dir,
         cache_dir,
         database,
+        fleet,
         skills,
         workers,
         limits,

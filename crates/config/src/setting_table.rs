@@ -45,12 +45,14 @@ enum Applies {
 
 /// All settings, in the order of the effective configuration.
 #[rustfmt::skip]
-static SETTINGS: [SettingRow; 176] = [
+static SETTINGS: [SettingRow; 178] = [
     row("listen", AtStart, "", "", "Address and port to listen on; port 0 lets the system choose.", ""),
     row("admin_listen", AtStart, "", "", "Address and port for operators, with Prometheus metrics; none by default.", "#metrics"),
     row("data_dir", AtStart, "", "", "Folder for persistent data, such as blobs.", ""),
     row("cache_dir", AtStart, "", "", "Folder for data that can be rebuilt: the engine, its native code and its images.", "1"),
     row("database.url_file", AtStart, "", "mode 0600", "File with the URL of a PostgreSQL database for keys and records, `postgres://USER:PASSWORD@HOST:5432/DATABASE`; unless set, they are in the data folder.", "fleet.md"),
+    row("fleet.key_file", AtStart, "", "32 bytes or more, mode 0600", "File with the key that all servers of a fleet share: calls in the background wait in the database, sealed with it, for any server with room. Needs `database.url_file` and `blobs.store`; unless set, each server executes its own calls.", "fleet.md#the-queue"),
+    row("fleet.lease", AtStart, "", "1.5 s to 60 s", "How long the runs of a server of the fleet go on for others without a sign of it.", "fleet.md#the-queue"),
     row("skills.roots", AtStart, "", "", "Folders with skills; a skill in an earlier folder hides one of the same name in a later one.", ""),
     row("skills.bundled", AtStart, "", "", "Whether to serve the bundled skills; the guide is always served.", ""),
     row("skills.from_code", AtStart, "", "", "Patterns of the skills that code of a call may execute with `tools.execute_skill`, such as `data.*`; default none.", "tools.md#skills-as-tools"),

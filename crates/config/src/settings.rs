@@ -50,6 +50,15 @@ pub struct DatabaseConfig {
     pub url_file: Option<PathBuf>,
 }
 
+/// How a server takes part in a fleet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetSettings {
+    /// The file with the key that seals calls which wait in the database. Default: none; there is no queue.
+    pub key_file: Option<PathBuf>,
+    /// How long its runs go on for others without a sign of it. Default 5 s.
+    pub lease: Duration,
+}
+
 /// Everything that an operator can set.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -65,6 +74,8 @@ pub struct Config {
     pub cache_dir: PathBuf,
     /// The database of keys and records.
     pub database: DatabaseConfig,
+    /// The fleet that the server is in.
+    pub fleet: FleetSettings,
     /// The sources of skills.
     pub skills: SkillsConfig,
     /// The processes that run guests.

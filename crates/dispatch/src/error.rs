@@ -60,6 +60,9 @@ pub enum DispatchError {
         /// [`MAX_MESSAGE`](wardian_formats::job::outcome::MAX_MESSAGE) bytes.
         reason: String,
     },
+    /// The host of the run has not let it begin.
+    #[error("the run was withdrawn before it began")]
+    Withdrawn,
     /// Workers cannot be reached.
     #[error("the run could not be sent to a worker")]
     NoWorker,
@@ -86,6 +89,7 @@ impl DispatchError {
             Self::TooLarge(_) | Self::TooMuchMemory => ErrorKind::TooLarge,
             Self::GuestLost
             | Self::NotResumed { .. }
+            | Self::Withdrawn
             | Self::NoWorker
             | Self::Share(_)
             | Self::Start(_)

@@ -202,6 +202,10 @@ impl TurnExecution {
         queued: Duration,
         host: &mut impl RunHost,
     ) -> Result<Option<Ended>, DispatchError> {
+        // The lease gives the worker back as it is, if the run is not to begin, or its call is gone meanwhile.
+        if !host.may_begin().await {
+            return Err(DispatchError::Withdrawn);
+        }
         let (begun, id) = (Instant::now(), lease.worker_id());
         let Some(worker) = lease.begin() else { return Ok(None) };
         let process = Arc::clone(&worker.process);

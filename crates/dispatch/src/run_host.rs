@@ -56,6 +56,14 @@ pub trait RunHost: Send {
         std::future::ready(None)
     }
 
+    /// Asked when a worker is free for the run, before anything of it is executed there. While this waits, the
+    /// worker gets no other run. With `false` nothing is executed: the run ends as [`DispatchError::Withdrawn`].
+    ///
+    /// [`DispatchError::Withdrawn`]: crate::DispatchError::Withdrawn
+    fn may_begin(&mut self) -> impl Future<Output = bool> + Send {
+        std::future::ready(true)
+    }
+
     /// Learns how far the run is. After the loss of a worker a run may wait once more.
     fn note_stage(&mut self, stage: RunStage) {
         let _nobody_asks = stage;

@@ -113,9 +113,6 @@ pub enum ServiceError {
     /// A run is in progress, or has ended and its record is not written yet.
     #[error("the record of this run is not written yet; repeat the request after the run")]
     RecordNotWritten,
-    /// A run is to be cancelled that another server on the same database has.
-    #[error("another server has this run, and only that server can cancel it; repeat the request")]
-    RunOfOtherServer,
     /// The tenant has as many runs in the background as it may have.
     #[error(
         "the tenant has reached its limit of background runs: at most {most}, with at most \
@@ -133,6 +130,21 @@ pub enum ServiceError {
     DetachedTooLarge {
         /// The most that they may have.
         largest: ByteCount,
+    },
+    /// A call was not submitted to the fleet, as far as is known.
+    #[error(
+        "the database of the fleet does not answer, so it is not known whether the run was accepted; repeat \
+         the call with an `idempotency_key`"
+    )]
+    NotSubmitted,
+    /// The order of a run in the fleet cannot be opened or read here.
+    #[error("this server cannot read the order of the run")]
+    OrderUnreadable,
+    /// This server has something else than the server that took the call.
+    #[error("this server has other {what} than the one that took the call")]
+    OtherHere {
+        /// What is different.
+        what: &'static str,
     },
     /// Another call has the name of a run in the background.
     #[error("parameter `idempotency_key` names another call; choose another name")]
@@ -352,7 +364,6 @@ impl ServiceError {
             | Self::Memory(_)
             | Self::TooManyTransfers
             | Self::RecordNotWritten
-            | Self::RunOfOtherServer
             | Self::Stopping
             | Self::NotPrepared { .. }
             | Self::FirstCallRefused
@@ -363,6 +374,9 @@ impl ServiceError {
             | Self::Records(_)
             | Self::Keys(_)
             | Self::KnownRun
+            | Self::NotSubmitted
+            | Self::OrderUnreadable
+            | Self::OtherHere { .. }
             | Self::Reproducible(NotReproducible::Failed)
             | Self::Interrupted(_) => ErrorKind::Internal,
         }

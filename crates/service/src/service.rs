@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::fleet::member::Fleet;
 use crate::run::access::network::NetworkAccess;
 use crate::run::access::secrets::SecretAccess;
 use crate::run::background::detach_policy::DetachPolicy;
@@ -44,6 +45,8 @@ pub struct Service {
     pub(crate) execution: Execution,
     /// What their answers are made with.
     pub(crate) answers: Answers,
+    /// The fleet that this server is in, once it has joined one.
+    pub(crate) fleet: OnceLock<Arc<Fleet>>,
     /// Runs in the background keep the service alive.
     pub(crate) itself: Weak<Service>,
 }
@@ -153,6 +156,7 @@ impl Service {
                 metrics,
             },
             answers: Answers { blobs, results, toolchain },
+            fleet: OnceLock::new(),
             itself,
         }
     }
@@ -180,6 +184,7 @@ impl Service {
                 results: Arc::new(KeptValues::new(ResultsConfig::default(), Clock::System)),
                 toolchain: self.answers.toolchain.clone(),
             },
+            fleet: OnceLock::new(),
             itself: itself.clone(),
         })
     }

@@ -1,13 +1,47 @@
-//! The settings `database.*`.
+//! The settings `database.*` and `fleet.*`: what servers share.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::environment::Surroundings;
 use crate::reader::Reader;
-use crate::settings::DatabaseConfig;
+use crate::settings::{DatabaseConfig, FleetSettings};
+
+/// How long a lease lasts unless it is set.
+const LEASE: Duration = Duration::from_secs(5);
 
 /// Reads where keys and records are.
 pub(crate) fn read_database(reader: &mut Reader, surroundings: &Surroundings) -> DatabaseConfig {
     let url_file: Option<PathBuf> = reader.read_optional("database.url_file");
     DatabaseConfig { url_file: url_file.map(|path| surroundings.absolute(path)) }
+}
+
+/// Reads how a server takes part in a fleet.
+pub(crate) fn read_fleet(reader: &mut Reader, surroundings: &Surroundings) -> FleetSettings {
+    let key_file: Option<PathBuf> = reader.read_optional("fleet.key_file");
+    let (shortest, longest) = (Duration::from_millis(1_500), Duration::from_secs(60));
+    FleetSettings {
+        key_file: key_file.map(|path| surroundings.absolute(path)),
+        lease: reader.read_within("fleet.lease", LEASE, shortest..=longest),
+    }
+}
+
+/// Refuses a fleet without what its servers share.
+pub(crate) fn check_fleet(
+    reader: &mut Reader,
+    fleet: &FleetSettings,
+    (has_database, has_store, has_records): (bool, bool, bool),
+) {
+    if fleet.key_file.is_none() {
+        return;
+    }
+    for (is_met, need) in [
+        (has_database, "`database.url_file`: its servers find each other in a database"),
+        (has_store, "`blobs.store`: a run finds the blobs of its call on any server"),
+        (has_records, "`records.enabled = true`: calls wait in the database of records"),
+    ] {
+        if !is_met {
+            reader.complain(format!("`fleet.key_file` needs {need}"));
+        }
+    }
 }

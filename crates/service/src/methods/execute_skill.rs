@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::fleet::order::OrderedCall;
 use crate::methods::execute_script::{asked_script, scripts_in_words};
 use crate::methods::run_code::no_arguments;
 use crate::run::access::network::NetworkGrant;
@@ -74,10 +75,27 @@ impl Service {
             reproducible: params.reproducible,
             label: params.label.as_deref(),
         };
-        let form = CallForm::of(caller, params.detach, params.idempotency_key, pieces).await?;
+        let form =
+            CallForm::of(caller, params.detach, params.idempotency_key.clone(), pieces).await?;
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
+        if form.is_detached && self.fleet().is_some() {
+            let call = OrderedCall::ExecuteSkill(Box::new(params), script.map(Box::new));
+            return Box::pin(self.submit_call(caller, call, form)).await;
+        }
+        let plan = self.plan_skill_call(caller, (params, script), listener).await?;
+        self.perform_call(caller, plan, form).await
+    }
+
+    /// Plans the run of a call, of which its script is separate.
+    pub(crate) async fn plan_skill_call(
+        &self,
+        caller: &Caller,
+        (params, script): (ExecuteSkillParams, Option<ScriptCall>),
+        listener: Option<LogListener>,
+    ) -> Result<Planned, ServiceError> {
+        let limits = params.limits();
         let named = (params.name.as_str(), params.version.as_deref());
         let (args, reproducible) = (params.args, params.reproducible);
         let label = params.label.map(RunLabel::parse).transpose()?;
@@ -93,7 +111,7 @@ impl Service {
         plan.strict_output |= params.strict_output;
         plan.label = label;
         plan.listener = listener;
-        self.perform_call(caller, plan, form).await
+        Ok(plan)
     }
 
     /// Plans the execution of a skill, without the blobs of the call. That the run is `reproducible`

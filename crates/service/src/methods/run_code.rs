@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use crate::authorisation::ensure_has;
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::fleet::order::OrderedCall;
 use crate::run::execute::log_stream::LogListener;
 use crate::run::prepare::call_form::{CallForm, CallPieces};
 use crate::run::prepare::label::RunLabel;
@@ -62,6 +63,21 @@ impl Service {
         if let Some(answer) = self.answer_before(caller, &form).await? {
             return Ok(answer);
         }
+        if form.is_detached && self.fleet().is_some() {
+            let call = OrderedCall::RunCode(Box::new(params));
+            return Box::pin(self.submit_call(caller, call, form)).await;
+        }
+        let plan = self.plan_code_call(caller, params, listener).await?;
+        self.perform_call(caller, plan, form).await
+    }
+
+    /// Plans the run of a call.
+    pub(crate) async fn plan_code_call(
+        &self,
+        caller: &Caller,
+        params: RunCodeParams,
+        listener: Option<LogListener>,
+    ) -> Result<Planned, ServiceError> {
         let policy =
             self.policy.limits.for_caller(caller.limits).for_reproducible(params.reproducible);
         let limits = policy.resolve(&params.limits())?;
@@ -87,8 +103,7 @@ impl Service {
             ..Planned::new(program, args, limits)
         };
         let plan = plan.with_blobs(&params.input_blobs)?;
-        let plan = plan.with_reproducible(params.reproducible);
-        self.perform_call(caller, plan, form).await
+        Ok(plan.with_reproducible(params.reproducible))
     }
 }
 

@@ -275,6 +275,11 @@ impl ActiveRuns {
         self.0.detached.lock().is_closing = true;
     }
 
+    /// True once no more runs in the background are admitted.
+    pub(crate) fn is_closed_to_detached(&self) -> bool {
+        self.0.detached.lock().is_closing
+    }
+
     /// Stops all runs in the background, and admits no more. They end as `interrupted`.
     pub fn interrupt_detached(&self) {
         self.close_to_detached();

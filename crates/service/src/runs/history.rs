@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
@@ -231,17 +231,25 @@ impl RunHistory {
         Ok(RunList { runs: page.runs, next_cursor })
     }
 
-    /// Lists the newest runs in progress of the caller's tenant.
+    /// Lists the newest runs in progress of the caller's tenant: those of this server, and those in the background
+    /// that wait for a server or that others have.
     ///
     /// # Errors
     ///
-    /// The caller may make no runs.
-    pub fn list_active(&self, caller: &Caller) -> Result<ActiveRunList, ServiceError> {
+    /// The caller may make no runs, or the database failed.
+    pub async fn list_active(&self, caller: &Caller) -> Result<ActiveRunList, ServiceError> {
         let kind = visible_kind(caller)?;
-        let most = MAX_PAGE;
-        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(most)))?;
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
-        Ok(ActiveRunList { runs: self.active.list(&caller.tenant, kind, most) })
+        let most = usize::try_from(MAX_PAGE).unwrap_or(usize::MAX);
+        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_PAGE)))?;
+        let mut runs = self.active.list(&caller.tenant, kind, most);
+        for view in self.list_elsewhere(caller, kind, MAX_PAGE).await? {
+            if runs.iter().all(|run| run.run_id != view.run_id) {
+                runs.push(view);
+            }
+        }
+        runs.sort_by(|one, other| other.run_id.cmp(&one.run_id));
+        runs.truncate(most);
+        Ok(ActiveRunList { runs })
     }
 
     /// Finds a run of the caller's tenant. Waits for the end of a run in progress, for as long as
@@ -270,8 +278,10 @@ impl RunHistory {
             None => match table.find_elsewhere(&caller.tenant, kind, &run).await? {
                 // Its end could not be written.
                 Some(RunElsewhere::Over(record)) => record,
-                // Its server has noted it at this moment.
-                Some(RunElsewhere::GoesOn(_)) => return Err(ServiceError::RecordNotWritten),
+                // It was noted at this moment.
+                Some(RunElsewhere::GoesOn(_) | RunElsewhere::Waiting(_)) => {
+                    return Err(ServiceError::RecordNotWritten);
+                }
                 None => return Err(no_such_run(id)),
             },
         };
@@ -407,10 +417,33 @@ impl RunHistory {
         run: &RunId,
         patience: Duration,
     ) -> Result<Option<ActiveRunView>, ServiceError> {
+        let asked = Instant::now();
+        let left = || patience.saturating_sub(asked.elapsed());
+        loop {
+            if let Some(view) = self.wait_here(caller, kind, run, left()).await? {
+                return Ok(Some(view));
+            }
+            // It may have been given back, or never have been here.
+            if let Some(view) = self.wait_elsewhere(&caller.tenant, kind, run, left()).await? {
+                return Ok(Some(view));
+            }
+            if self.active.find(&caller.tenant, kind, run).is_none() {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Waits until this server does not have the run any more. Returns the run if it is still in progress after
+    /// `patience`.
+    async fn wait_here(
+        &self,
+        caller: &Caller,
+        kind: Option<RunKind>,
+        run: &RunId,
+        patience: Duration,
+    ) -> Result<Option<ActiveRunView>, ServiceError> {
         let find = || self.active.find(&caller.tenant, kind, run);
-        let Some(mut steps) = find().map(|found| found.steps()) else {
-            return self.wait_elsewhere(&caller.tenant, kind, run, patience).await;
-        };
+        let Some(mut steps) = find().map(|found| found.steps()) else { return Ok(None) };
         // The channel is closed when the record is written.
         let ended = steps.wait_for(|step| *step == RunStep::Ended);
         if timeout(patience, ended).await.is_err()
@@ -425,21 +458,21 @@ impl RunHistory {
         }
     }
 
-    /// Cancels a run of the caller's tenant. A run that is over stays as it is.
+    /// Cancels a run of the caller's tenant, wherever it is. A run that is over stays as it is.
     ///
     /// # Errors
     ///
-    /// The caller has no such run, another server has it, or the database failed.
+    /// The caller has no such run, or the database failed.
     pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<CancelledRun, ServiceError> {
         let kind = visible_kind(caller)?;
         let run_id = parsed(id)?;
         let found = self.active.find(&caller.tenant, kind, &run_id);
         let was_active = found.is_some();
-        if let Some(run) = found {
-            run.stop(StopReason::Cancelled);
+        match found {
+            Some(run) => run.stop(StopReason::Cancelled),
+            None => self.cancel_elsewhere(&caller.tenant, kind, &run_id).await?,
         }
         match self.find(caller, id, STOPPED_WITHIN).await {
-            Ok(FoundRun::Active(_)) if !was_active => Err(ServiceError::RunOfOtherServer),
             Ok(FoundRun::Active(ActiveRunView { status, .. })) => {
                 Ok(CancelledRun { run_id, status, outcome: None })
             }

@@ -6,8 +6,9 @@
 
 pub(crate) mod active;
 mod choice;
+mod elsewhere;
 pub(crate) mod history;
-mod noted;
+pub(crate) mod noted;
 mod waits;
 
 use std::sync::Arc;

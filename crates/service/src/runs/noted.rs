@@ -15,13 +15,24 @@ use crate::runs::active::{ActiveRun, ActiveRunView};
 use crate::runs::history::{RunHistory, WRITTEN_WITHIN};
 use wardian_formats::protocol::methods::execution::{DetachedRun, RunProgress};
 use wardian_stores::records::{
-    KnownKey, RecordedSkill, RequestKey, RunElsewhere, RunKind, RunRecord,
+    KnownKey, RecordedSkill, RequestKey, RunElsewhere, RunHolder, RunKind, RunRecord,
 };
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
-/// How often a run of another server is looked at while its end is waited for.
-const LOOK_ELSEWHERE: Duration = Duration::from_millis(500);
+/// How often a run of another server is looked at while its end is waited for: soon at first, and seldom in the
+/// end.
+const LOOKS_ELSEWHERE: (Duration, Duration) =
+    (Duration::from_millis(25), Duration::from_millis(500));
+
+/// What came of noting a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotedHere {
+    /// This server has it.
+    By(RunHolder),
+    /// Nothing is noted: a call has the name.
+    Known,
+}
 
 /// The members of a note that a run in progress is shown with.
 #[derive(Deserialize)]
@@ -58,10 +69,14 @@ impl RunHistory {
                 left.map_err(|_elapsed| ServiceError::RecordNotWritten)?;
                 continue;
             }
-            if let Some(RunElsewhere::GoesOn(_)) =
-                table.find_elsewhere(tenant, None, &run_id).await?
-            {
-                return Ok(Some(DetachedRun { status: RunProgress::Running, run_id }));
+            match table.find_elsewhere(tenant, None, &run_id).await? {
+                Some(RunElsewhere::Waiting(_)) => {
+                    return Ok(Some(DetachedRun { status: RunProgress::Queued, run_id }));
+                }
+                Some(RunElsewhere::GoesOn(_)) => {
+                    return Ok(Some(DetachedRun { status: RunProgress::Running, run_id }));
+                }
+                Some(RunElsewhere::Over(_)) | None => {}
             }
             if table.find_key(tenant, key).await?.is_some() {
                 // A run that is refused is forgotten before it leaves the runs that are found.
@@ -71,8 +86,7 @@ impl RunHistory {
         Ok(None)
     }
 
-    /// Notes a run in the background, right before it is admitted. Notes nothing, and returns the call
-    /// that has the name, if one has.
+    /// Notes a run in the background, right before it is admitted. Notes nothing if a call has the name.
     ///
     /// # Errors
     ///
@@ -81,7 +95,7 @@ impl RunHistory {
         &self,
         record: &RunRecord,
         key: Option<&RequestKey>,
-    ) -> Result<Option<KnownKey>, ServiceError> {
+    ) -> Result<NotedHere, ServiceError> {
         let _turn = self.turn_to_note().await;
         // Without this, runs whose records are lost would never count against the tenant's limits.
         let (table, tenant) = (self.table()?, &record.tenant);
@@ -97,11 +111,15 @@ impl RunHistory {
                 }
             }
         }
-        Ok(table.note_detached(record, key).await?)
+        Ok(match table.note_detached(record, key).await? {
+            Some(_) => NotedHere::Known,
+            None => NotedHere::By(table.holder()),
+        })
     }
 
-    /// Waits until a run that another server has is over. Returns the run if it is still in progress
-    /// after `patience`. Any other run is not waited for.
+    /// Waits until a run that waits for a server, or that another server has, is over. Returns the run if it is still
+    /// in progress after `patience`, or nothing as soon as it is not waited for here: it is over, or this server has
+    /// it.
     ///
     /// # Errors
     ///
@@ -115,28 +133,41 @@ impl RunHistory {
     ) -> Result<Option<ActiveRunView>, ServiceError> {
         let Ok(table) = self.table() else { return Ok(None) };
         let asked = Instant::now();
+        let (mut pause, longest) = LOOKS_ELSEWHERE;
         loop {
             let found = {
                 let _turn = self.turn_to_read().await;
                 table.find_elsewhere(tenant, kind, run).await?
             };
-            let Some(RunElsewhere::GoesOn(note)) = found else { return Ok(None) };
+            let (status, note) = match found {
+                Some(RunElsewhere::Waiting(note)) => (RunProgress::Queued, note),
+                Some(RunElsewhere::GoesOn(note)) => (RunProgress::Running, note),
+                Some(RunElsewhere::Over(_)) | None => return Ok(None),
+            };
             let left = patience.saturating_sub(asked.elapsed());
             if left.is_zero() {
-                return view_of(run, &note).map(Some);
+                return view_of(run, status, &note).map(Some);
             }
-            sleep(LOOK_ELSEWHERE.min(left)).await;
+            sleep(pause.min(left)).await;
+            pause = pause.saturating_mul(2).min(longest);
+            if self.active().find(tenant, kind, run).is_some() {
+                return Ok(None);
+            }
         }
     }
 }
 
 /// A run of another server, as callers see it.
-fn view_of(run: &RunId, note: &str) -> Result<ActiveRunView, ServiceError> {
+pub(super) fn view_of(
+    run: &RunId,
+    status: RunProgress,
+    note: &str,
+) -> Result<ActiveRunView, ServiceError> {
     let note: ViewOfNote = serde_json::from_str(note).map_err(ServiceError::Unserialisable)?;
     let (skill, version) = note.skill.map(|skill| (skill.name, skill.version)).unzip();
     Ok(ActiveRunView {
         run_id: run.clone(),
-        status: RunProgress::Running,
+        status,
         title: note.label.or(note.title),
         kind: note.kind,
         skill,

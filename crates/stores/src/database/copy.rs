@@ -33,7 +33,7 @@ const KEY_TABLES: [Table; 3] = [
     Table { name: "session_tenant_keys", key: &["tenant"] },
 ];
 
-const RECORD_TABLES: [Table; 8] = [
+const RECORD_TABLES: [Table; 9] = [
     Table { name: "runs", key: &["tenant", "run_id"] },
     Table { name: "run_logs", key: &["tenant", "run_id"] },
     Table { name: "run_totals", key: &["tenant"] },
@@ -41,6 +41,7 @@ const RECORD_TABLES: [Table; 8] = [
     Table { name: "run_blobs", key: &["tenant", "blob_id", "run_id"] },
     Table { name: "servers", key: &["server"] },
     Table { name: "detached_runs", key: &["tenant", "run_id"] },
+    Table { name: "queued_runs", key: &["tenant", "run_id"] },
     Table { name: "call_names", key: &["tenant", "name"] },
 ];
 

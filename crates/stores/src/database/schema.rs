@@ -39,7 +39,7 @@ pub(in crate::database) const KEYS: Schema = Schema {
 /// server costs none that was written.
 pub(in crate::database) const RECORDS: Schema = Schema {
     part: "records",
-    scripts: &[include_str!("records/schema.sql")],
+    scripts: &[include_str!("records/schema.sql"), include_str!("records/schema_2.sql")],
     content: "records of runs",
     durability: Durability::SurvivesKill,
 };

@@ -12,6 +12,7 @@
 //! | `table/`       | what is the same for all databases: pages, notes of runs, names, ages      |
 //! | `server_id.rs` | which server has a run in progress                                         |
 //! | `servers.rs`   | the records as one server uses them, with its lease                        |
+//! | `waiting/`     | runs of a fleet that wait for a server                                     |
 //!
 //! INVARIANT(records-never-lost-silently): a record that was handed over is written, or it is
 //! counted as lost and the log says so.
@@ -41,6 +42,7 @@ pub(crate) mod store;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;
+pub(crate) mod waiting;
 mod writer;
 
 pub use crate::records::config::RecordsConfig;
@@ -62,4 +64,7 @@ pub use crate::records::table::RecordTable;
 pub use crate::records::table::detached::{NotedRun, UnrecordedRun};
 pub use crate::records::table::idempotency_keys::KnownKey;
 pub use crate::records::table::read::ListedRuns;
+pub use crate::records::waiting::{
+    ClaimedRun, QueueCounts, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
+};
 pub use crate::records::writer::RecordWriter;

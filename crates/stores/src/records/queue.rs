@@ -12,6 +12,7 @@ use tracing::error;
 
 use crate::records::config::RecordsConfig;
 use crate::records::record::RunRecord;
+use crate::records::server_id::RunHolder;
 use wardian_formats::job::outcome::LogChunk;
 use wardian_vocabulary::units::ByteCount;
 
@@ -45,6 +46,7 @@ pub(super) struct QueueState {
     lost: AtomicU64,
     lost_logs: AtomicU64,
     written: AtomicU64,
+    late: AtomicU64,
     told: Mutex<Option<Instant>>,
 }
 
@@ -74,6 +76,8 @@ pub struct RecordTail {
     /// Its document, if it is kept: at most [`MAX_DOCUMENT_KEPT`](crate::records::MAX_DOCUMENT_KEPT)
     /// bytes.
     pub document: Option<String>,
+    /// The server that has the run, if it was noted. The record is written only while it has it.
+    pub holder: Option<RunHolder>,
     /// Dropped once the record is written, or lost.
     pub until_written: Option<Box<dyn Any + Send>>,
 }
@@ -98,6 +102,8 @@ pub struct RecordCounts {
     pub lost: u64,
     /// Logs that were lost although their records were not.
     pub lost_logs: u64,
+    /// Records that were left out, because another server had ended their runs before.
+    pub late: u64,
     /// Records that wait to be written.
     pub waiting: u64,
 }
@@ -113,6 +119,7 @@ impl Recorder {
             lost: AtomicU64::new(0),
             lost_logs: AtomicU64::new(0),
             written: AtomicU64::new(0),
+            late: AtomicU64::new(0),
             told: Mutex::new(None),
         }))
     }
@@ -206,6 +213,7 @@ impl Recorder {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RecordCounts {
             written: count(&self.0.written),
+            late: count(&self.0.late),
             lost: count(&self.0.lost),
             lost_logs: count(&self.0.lost_logs),
             waiting: u64::try_from(self.0.waiting.lock().records.len()).unwrap_or(u64::MAX),
@@ -287,6 +295,11 @@ impl QueueState {
 
     pub(super) fn note_written(&self, count: u64) {
         self.written.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Counts records that came too late.
+    pub(super) fn note_late(&self, count: u64) {
+        self.late.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Counts records that are lost, and says so.

@@ -1,6 +1,7 @@
 //! A record as a database holds it.
 
 use crate::records::record::RunRecord;
+use crate::records::server_id::RunHolder;
 use wardian_vocabulary::units::ByteCount;
 
 /// Longest message of an error that a search reads, in bytes.
@@ -36,6 +37,8 @@ pub(crate) struct Row {
     pub(crate) blobs: Vec<String>,
     /// True if a note of the run goes with the record.
     pub(crate) is_detached: bool,
+    /// The server that has the run, if it was noted. The record is written only while it has it.
+    pub(crate) holder: Option<RunHolder>,
 }
 
 impl Row {
@@ -65,6 +68,7 @@ impl Row {
             search: search_text(record),
             blobs: record.output_blobs.iter().map(ToString::to_string).collect(),
             is_detached: record.detached,
+            holder: None,
         })
     }
 

@@ -19,7 +19,7 @@ use tracing::{info, warn};
 use crate::database_error::DatabaseError;
 use crate::records::record::{RunKind, RunRecord};
 use crate::records::server_id::{RunHolder, ServerId};
-use crate::records::store::{Renewed, RequestKey};
+use crate::records::store::{NotesOf, RecordStore, Renewed, RequestKey};
 use crate::records::table::RecordTable;
 use crate::records::table::detached::{NotedRun, UnrecordedRun};
 use crate::records::table::idempotency_keys::KnownKey;
@@ -45,6 +45,7 @@ pub struct ServerRecords {
 #[derive(Debug)]
 struct Membership {
     server: ServerId,
+    lease: Duration,
     epoch: AtomicU64,
     /// Renewals in a row.
     renewals: AtomicU32,
@@ -55,6 +56,8 @@ struct Membership {
 /// A run in the background that was noted, has no record, and is not known to this server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunElsewhere {
+    /// It waits for a server. This is its record if the server that begins it ends before the run does.
+    Waiting(String),
     /// Another server has it. This is its record if that server ends before the run does.
     GoesOn(String),
     /// It is over, and its end was lost. This is its record.
@@ -79,9 +82,24 @@ impl ServerRecords {
     ///
     /// The database failed.
     pub async fn join(table: RecordTable, server: ServerId) -> Result<(Self, u64), DatabaseError> {
-        let epoch = table.store().join(&server, LEASE).await?;
+        Self::join_with(table, server, LEASE).await
+    }
+
+    /// The same with a lease of this length.
+    ///
+    /// # Errors
+    ///
+    /// As [`join`](Self::join).
+    pub async fn join_with(
+        table: RecordTable,
+        server: ServerId,
+        lease: Duration,
+    ) -> Result<(Self, u64), DatabaseError> {
+        let epoch = table.store().join(&server, lease).await?;
+        table.store().reset_claims().await?;
         let membership = Membership {
             server,
+            lease,
             epoch: AtomicU64::new(epoch),
             renewals: AtomicU32::new(0),
             joining: tokio::sync::Mutex::new(()),
@@ -129,15 +147,25 @@ impl ServerRecords {
         kind: Option<RunKind>,
         run: &RunId,
     ) -> Result<Option<RunElsewhere>, DatabaseError> {
-        let found = self.table.find_detached(tenant, kind, run).await?;
-        Ok(found.map(|found| match found {
-            UnrecordedRun::Held { server, record } if server != self.membership.server => {
-                RunElsewhere::GoesOn(record)
+        // A run that begins meanwhile is looked for in its new place.
+        let queued = self.table.store().find_queued(tenant, kind, run).await?;
+        if let Some(record) = queued {
+            return Ok(Some(RunElsewhere::Waiting(record)));
+        }
+        let of = match self.table.find_detached(tenant, kind, run).await? {
+            None => return Ok(None),
+            Some(UnrecordedRun::Held { server, record }) if server != self.membership.server => {
+                return Ok(Some(RunElsewhere::GoesOn(record)));
             }
-            UnrecordedRun::Held { record, .. } | UnrecordedRun::Over(record) => {
-                RunElsewhere::Over(record)
-            }
-        }))
+            Some(UnrecordedRun::Held { .. }) => NotesOf::Present,
+            Some(UnrecordedRun::Over(_)) => NotesOf::Abandoned,
+        };
+        Ok(self.table.settle(tenant, kind, run, of).await?.map(RunElsewhere::Over))
+    }
+
+    /// The queue of the fleet.
+    pub(in crate::records) fn queue(&self) -> &dyn RecordStore {
+        self.table.store()
     }
 
     /// Writes the records of those runs of a tenant that this server has noted, that do not go on, and
@@ -157,7 +185,7 @@ impl ServerRecords {
 
     /// Renews the lease until it is dropped, and ends what servers have left whose leases have ended.
     pub async fn follow(&self) {
-        let mut clock = interval(LEASE / RENEWALS);
+        let mut clock = interval(self.membership.lease / RENEWALS);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_failing = false;
         loop {
@@ -193,7 +221,7 @@ impl ServerRecords {
     async fn renew_once(&self) -> Result<Renewal, DatabaseError> {
         let holder = self.holder();
         let mut renewal = Renewal { was_over: false, interrupted: 0 };
-        let before = match self.table.store().renew(&holder, LEASE).await? {
+        let before = match self.table.store().renew(&holder, self.membership.lease).await? {
             Renewed::InTime => self.membership.renewals.load(Ordering::Acquire),
             // This server was held up, and perhaps all were.
             Renewed::Late => 0,
@@ -209,6 +237,7 @@ impl ServerRecords {
             return Ok(renewal);
         }
         self.table.store().end_expired(&holder.server).await?;
+        self.table.store().reset_claims().await?;
         renewal.interrupted = self.table.end_interrupted().await?;
         if renewal.interrupted > 0 {
             let count = renewal.interrupted;
@@ -231,7 +260,7 @@ impl ServerRecords {
             "this server did not renew its lease in time, so its runs in the background were ended by \
              another server"
         );
-        let epoch = self.table.store().join(&holder.server, LEASE).await?;
+        let epoch = self.table.store().join(&holder.server, self.membership.lease).await?;
         self.membership.renewals.store(0, Ordering::Release);
         self.membership.epoch.store(epoch, Ordering::Release);
         Ok(())

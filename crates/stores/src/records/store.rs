@@ -17,6 +17,7 @@ use crate::records::filter::{RunFilter, WhoseRuns};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
+use crate::records::waiting::run_queue::RunQueue;
 use wardian_vocabulary::ids::{Digest, RunId, TenantId};
 
 /// Maximum number of runs that are listed for one blob.
@@ -25,7 +26,7 @@ pub(crate) const MADE_BY: u64 = 1_000;
 /// A database of records: all statements.
 #[async_trait]
 pub(crate) trait RecordStore:
-    RecordRows + RecordRetention + CallNames + RunNotes + ServerLeases + fmt::Debug
+    RecordRows + RecordRetention + CallNames + RunNotes + RunQueue + ServerLeases + fmt::Debug
 {
     /// Closes the database.
     async fn close(&self);
@@ -37,7 +38,10 @@ pub(crate) trait RecordRows: Send + Sync {
     /// Writes all of these records or none. Records that exist already stay as they are, so a batch can
     /// be written again after an error that may have come too late. Removes the notes of their runs,
     /// whose names are kept from `now_ms` on.
-    async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError>;
+    ///
+    /// The record of a run that a server holds is written only if the server still does, in that epoch. Returns the
+    /// number of those that came too late, and were left out.
+    async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<u64, DatabaseError>;
 
     /// The newest runs of a window that fit a filter, newest first, at most `limit`.
     async fn list(
@@ -207,8 +211,14 @@ pub(crate) trait RunNotes: Send + Sync {
     /// Runs that are noted for an epoch that is over, at most `limit`.
     async fn abandoned_notes(&self, limit: u64) -> Result<Vec<StoredNote>, DatabaseError>;
 
-    /// Removes the notes of runs, by tenant and id.
-    async fn remove_notes(&self, notes: &[StoredNote]) -> Result<(), DatabaseError>;
+    /// Ends runs that are noted as they were found: removes their notes, and writes their records, if there are some.
+    /// A run that is not noted so any more is left out. Returns the number of records.
+    async fn end_notes(
+        &self,
+        ends: &[(StoredNote, Option<Row>)],
+        of: NotesOf,
+        now_ms: u64,
+    ) -> Result<u64, DatabaseError>;
 }
 
 /// The servers that have runs in progress.
@@ -355,6 +365,17 @@ pub(crate) struct StoredNote {
     pub(crate) tenant: String,
     pub(crate) run_id: String,
     pub(crate) record: String,
+    pub(crate) server: String,
+    pub(crate) epoch: u64,
+}
+
+/// The runs that are ended by others than their server's writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotesOf {
+    /// Those of epochs that are over.
+    Abandoned,
+    /// Those of a present epoch, whose own server has lost their ends.
+    Present,
 }
 
 /// The outcome of renewing a lease.

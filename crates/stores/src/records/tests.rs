@@ -124,7 +124,7 @@ async fn results_leave_room_for_records_while_they_wait() {
     let mut number = 0;
     while recorder.counts().lost_logs == 0 {
         let (result, document) = (Some("x".repeat(1 << 20)), None);
-        let tail = RecordTail { result, document, content: None, until_written: None };
+        let tail = RecordTail { result, document, ..RecordTail::default() };
         recorder.hand_over_all(Box::new(detached("acme", number)), None, tail);
         number += 1;
     }
@@ -143,8 +143,7 @@ async fn a_document_without_room_does_not_cost_the_result() {
     let tail = |result: usize, document: usize| RecordTail {
         result: Some("r".repeat(result)),
         document: Some("d".repeat(document)),
-        content: None,
-        until_written: None,
+        ..RecordTail::default()
     };
     recorder.hand_over_all(Box::new(detached("acme", 0)), None, tail(10 << 20, 10 << 20));
     recorder.hand_over_all(Box::new(detached("acme", 1)), None, tail(1 << 20, 10 << 20));

@@ -182,8 +182,16 @@ impl Work {
             }
         }
         match self.table.insert(&rows, self.now_ms()).await {
-            Ok(()) => {
-                self.shared.note_written(u64::try_from(rows.len()).unwrap_or(u64::MAX));
+            Ok(late) => {
+                let all = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+                self.shared.note_written(all.saturating_sub(late));
+                if late > 0 {
+                    self.shared.note_late(late);
+                    warn!(
+                        late,
+                        "another server had ended runs of this one, so their records are left out: {late}"
+                    );
+                }
                 if std::mem::take(&mut self.is_failing) {
                     info!("records of runs can be written again");
                 }
@@ -248,5 +256,6 @@ fn row(waiting: &WaitingRecord) -> Result<Row, serde_json::Error> {
         false => Some(serde_json::to_string(&waiting.log)?),
     };
     let (document, content) = (waiting.tail.document.clone(), waiting.tail.content.clone());
-    Ok(Row { document, content, ..Row::of(record, pieces, waiting.tail.result.clone())? })
+    let holder = waiting.tail.holder.clone();
+    Ok(Row { document, content, holder, ..Row::of(record, pieces, waiting.tail.result.clone())? })
 }

@@ -35,6 +35,7 @@ pub use crate::tenants::jwt::algorithm::TokenAlgorithm;
 pub use crate::tenants::jwt::config::{ClaimPath, JwtConfig, KeyPlace};
 pub use crate::tenants::jwt::keys::ProviderKeys;
 pub use crate::tenants::jwt::source::KeySourceError;
+pub use crate::tenants::jwt::stamp::TokenStamp;
 pub use crate::tenants::jwt::verifier::{RefusedToken, TokenVerifier};
 pub use crate::tenants::key_ring::KeyRing;
 pub use crate::tenants::key_table::{KeyTable, Revocation};

@@ -53,6 +53,46 @@ pub fn give_to_owner_of(folder: &Path, file: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// Bits of a mode that let others than the owner at a file.
+const OTHERS: u32 = 0o077;
+
+/// The bit that lets a group read.
+const GROUP_READS: u32 = 0o040;
+
+/// Why others than the user of this process have access to a file, if they do.
+///
+/// A file of root that the process's own group reads is private too: containers have secrets as such files.
+///
+/// # Errors
+///
+/// The rights cannot be read.
+pub fn exposure(file: &File) -> io::Result<Option<String>> {
+    let metadata = file.metadata()?;
+    let own = Owner {
+        user: rustix::process::geteuid().as_raw(),
+        group: rustix::process::getegid().as_raw(),
+    };
+    let of_file = Owner { user: metadata.uid(), group: metadata.gid() };
+    Ok(exposed(metadata.mode() & 0o7777, of_file, own))
+}
+
+/// A user and a group, by their numbers.
+#[derive(Clone, Copy)]
+struct Owner {
+    user: u32,
+    group: u32,
+}
+
+fn exposed(mode: u32, of_file: Owner, own: Owner) -> Option<String> {
+    let is_of_own_group = of_file.user == 0 && of_file.group == own.group && own.group != 0;
+    let allowed = if is_of_own_group { GROUP_READS } else { 0 };
+    if mode & OTHERS & !allowed != 0 {
+        return Some(format!("its mode is {mode:04o} and must be 0600: others have access to it"));
+    }
+    let is_own = of_file.user == own.user || of_file.user == 0;
+    (!is_own).then(|| "it belongs to another user".to_owned())
+}
+
 /// Removes the rights of other users on a regular file.
 ///
 /// The file is not opened for reading: closing it would drop the locks that this process has on it.
@@ -104,6 +144,27 @@ mod tests {
         assert_eq!(mode(&file), 0o400, "fewer rights are left as they are");
         assert!(restrict(folder.path()).unwrap_err().to_string().contains("regular file"));
         assert_eq!(restrict(&file.join("none")).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn a_file_is_private_if_its_owner_alone_has_it_or_a_container_mounts_it() {
+        let (root, own) = (Owner { user: 0, group: 0 }, Owner { user: 1000, group: 1000 });
+        let (mounted, other) = (Owner { user: 0, group: 1000 }, Owner { user: 7, group: 1000 });
+        for (mode, of_file, user, is_private) in [
+            (0o600, own, own, true),
+            (0o400, root, own, true),
+            (0o440, mounted, own, true),
+            (0o640, mounted, own, true),
+            (0o660, mounted, own, false),
+            (0o444, mounted, own, false),
+            (0o440, root, own, false),
+            (0o440, root, root, false),
+            (0o640, own, own, false),
+            (0o600, other, own, false),
+            (0o440, other, own, false),
+        ] {
+            assert_eq!(exposed(mode, of_file, user).is_none(), is_private, "{mode:o}");
+        }
     }
 
     #[test]

@@ -32,7 +32,8 @@ use wardian_edges::http::{EXPOSED, InputEnd, Readiness, Server, stop_on_signals}
 use wardian_edges::mcp;
 use wardian_engine::progress::StepReport;
 use wardian_service::{
-    Authentication, Discovery, Gate, Journal, Preparation, Runs as _, SessionObserver,
+    Authentication, Discovery, FleetParts, FleetTasks, Gate, Journal, Preparation, Runs as _,
+    SessionObserver,
 };
 use wardian_sessions::Sessions;
 use wardian_stores::database::KeyDatabase;
@@ -166,6 +167,8 @@ async fn listen(
     let sessions = assembly::open_sessions(config, sessions).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
+    let fleet =
+        assembly::fleet_parts(config, records.table(), &authentication, server.budget())?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
     let pages = config.http.serves_console.then(console::pages);
@@ -190,13 +193,13 @@ async fn listen(
     let metrics = Arc::clone(server.metrics());
     let further = mcp::routes_of(config.mcp);
     let mut serving = tokio::spawn(server.serve_with(Arc::clone(&readiness), stop, further));
-    let runtime = tokio::select! {
+    let (runtime, fleet) = tokio::select! {
         biased;
         ended = &mut serving => {
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, &blobs, observed), installer, &readiness, &records, metrics, &url) => started?,
+        started = start((config, lock, &blobs, observed, fleet), installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -204,6 +207,9 @@ async fn listen(
     administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     keys.close().await;
+    if let Some(fleet) = fleet {
+        fleet.leave().await;
+    }
     // Calls in progress have ended or timed out, so their runs need no more time.
     runtime.shut_down(Duration::ZERO).await;
     end_sessions(sessions).await;
@@ -225,6 +231,7 @@ fn note_settings(config: &Config, authentication: &Authentication) {
 /// Checks a database and an object store that are not in the data folder, before anything is changed there.
 async fn check_stores(config: &Config) -> Result<(), Failed> {
     check_own_database(config)?;
+    assembly::fleet_key(config)?;
     assembly::check_database(config).await?;
     Ok(assembly::check_object_store(config).await?)
 }
@@ -335,18 +342,19 @@ async fn trim(budget: Arc<MemoryBudget>) {
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock, blobs, sessions): (
+    (config, lock, blobs, sessions, fleet): (
         &Config,
         Option<SkillsLock>,
         &ServedBlobs,
         Option<(Sessions, SessionObserver)>,
+        Option<FleetParts>,
     ),
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
     metrics: Arc<Metrics>,
     url: &str,
-) -> Result<Runtime, Failed> {
+) -> Result<(Runtime, Option<FleetTasks>), Failed> {
     let began = Instant::now();
     let skills = if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed };
     let lock = Arc::new(lock);
@@ -381,6 +389,7 @@ async fn start(
     runtime.warn_of_missing_walls();
     announced.tell(Preparation::of("the self-test"));
     let stopped = runtime.service.self_test().await.map_err(|error| Failed::ours(&error))?;
+    let fleet = fleet.map(|parts| runtime.service.join_fleet(parts));
     if let Some(gate) = readiness.methods() {
         gate.open(Arc::clone(&runtime.service));
     }
@@ -390,7 +399,7 @@ async fn start(
     info!("ready after {milliseconds} ms; the sandbox stopped all {stopped} attempts to escape");
     let provision: Arc<dyn Provision> = Arc::new(installer.clone());
     runtime.start_background(config, &provision, skills)?;
-    Ok(runtime)
+    Ok((runtime, fleet))
 }
 
 /// Answers calls that execute nothing from now on, unless the skills are not those of the lock: then

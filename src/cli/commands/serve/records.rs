@@ -47,7 +47,11 @@ impl OpenRecords {
     /// Joins as `server`, which ends what its former life has left, and starts to write.
     async fn open(config: &Config, server: &ServerId) -> Result<Self, Failed> {
         let table = assembly::open_records(config).await?;
-        let (table, count) = ServerRecords::join(table, server.clone()).await?;
+        let joined = match config.fleet.key_file {
+            Some(_) => ServerRecords::join_with(table, server.clone(), config.fleet.lease).await,
+            None => ServerRecords::join(table, server.clone()).await,
+        };
+        let (table, count) = joined?;
         if count > 0 {
             warn!(count, "background runs that were interrupted when the server stopped: {count}");
         }
@@ -101,6 +105,11 @@ impl ServerJournal {
     /// Records spans, if a collector is configured.
     pub(crate) fn tracer(&self) -> Tracer {
         self.tracer.clone()
+    }
+
+    /// The records of this server, if it keeps some.
+    pub(crate) fn table(&self) -> Option<ServerRecords> {
+        self.records.as_ref().map(|records| records.table.clone())
     }
 
     /// Where the service records what happens.

@@ -152,9 +152,9 @@ impl<'a, M: Methods + Status + Runs> RunRequest<'a, M> {
         }
     }
 
-    fn list_active(&self, query: Option<&str>) -> Result<Response, Box<Response>> {
+    async fn list_active(&self, query: Option<&str>) -> Result<Response, Box<Response>> {
         self.parameters(query, &[])?;
-        let list = self.runs.list_active(&self.caller);
+        let list = self.runs.list_active(&self.caller).await;
         self.json(&list.map_err(|error| Box::new(self.failed(&error)))?)
     }
 
@@ -277,7 +277,7 @@ pub(crate) async fn list_active<M: Methods + Status + Runs>(
     RawQuery(query): RawQuery,
 ) -> Response {
     let begun = RunRequest::begin(&edge, identity, address);
-    whole(begun.and_then(|request| request.list_active(query.as_deref())))
+    whole(async { begun?.list_active(query.as_deref()).await }.await)
 }
 
 /// Answers `POST /v1/runs/{id}/cancel`. What the body says does not matter.

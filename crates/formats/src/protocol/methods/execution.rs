@@ -26,7 +26,7 @@ pub const MAX_LOGS_PREVIEW: usize = 2_048;
 pub const DEFAULT_EPOCH: u64 = 1_767_225_600;
 
 /// The parameters of `execute_skill`.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecuteSkillParams {
     /// Name of the skill, as sent.
@@ -45,6 +45,7 @@ pub struct ExecuteSkillParams {
     /// Its environment variables, as the text of a JSON object.
     pub env: Option<Box<RawValue>>,
     /// The session in which the script is a cell.
+    #[serde(default, skip_serializing)]
     pub session: Option<SessionParam>,
     /// Blobs to mount, as sent.
     #[serde(default)]
@@ -59,12 +60,14 @@ pub struct ExecuteSkillParams {
     /// The title of the run.
     pub label: Option<String>,
     /// The tools that the skill may call.
+    #[serde(default, skip_serializing)]
     pub tools: Option<Vec<ToolDeclaration>>,
     /// True if the call returns while the run is in progress.
     #[serde(default)]
     pub detach: bool,
     /// The client's own name for the call.
     pub idempotency_key: Option<String>,
+    #[serde(default, skip_serializing)]
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -139,7 +142,7 @@ impl fmt::Debug for ExecuteSkillParams {
 }
 
 /// The parameters of `run_code`.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunCodeParams {
     /// The language of the code.
@@ -166,10 +169,13 @@ pub struct RunCodeParams {
     /// The title of the run.
     pub label: Option<String>,
     /// The session in which the code is a cell.
+    #[serde(default, skip_serializing)]
     pub session: Option<SessionParam>,
     /// The tools that the cell may call.
+    #[serde(default, skip_serializing)]
     pub tools: Option<Vec<ToolDeclaration>>,
     /// The answers to what a cell waits for, which goes on then.
+    #[serde(default, skip_serializing)]
     pub answers: Option<Vec<AnswerParam>>,
     /// True if a cell that waits is ended without a trace.
     #[serde(default)]
@@ -185,6 +191,7 @@ pub struct RunCodeParams {
     /// True if the code runs a script of a skill, whose result it has.
     #[serde(skip)]
     pub is_script: bool,
+    #[serde(default, skip_serializing)]
     timeout_ms: Option<u64>,
     #[serde(default)]
     limits: RequestedLimits,
@@ -243,7 +250,7 @@ impl fmt::Debug for RunCodeParams {
 }
 
 /// The files of the workspace to store as blobs.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum KeepFilesParam {
     /// All or none of them.
@@ -253,7 +260,7 @@ pub enum KeepFilesParam {
 }
 
 /// Whether, and from what, a run is to be reproducible.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum ReproducibleParam {
     /// From the defaults, or not at all.
@@ -271,7 +278,7 @@ pub enum ReproducibleParam {
 }
 
 /// A language for code.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
     /// Python.

@@ -1,12 +1,12 @@
 //! The limits that a call asks for.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::protocol::params_error::ParamsError;
 
 /// The limits that a call sets. Each is at least 1. The service refuses limits above the
 /// operator's.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestedLimits {
     /// Wall-clock time in milliseconds.

@@ -43,10 +43,6 @@ impl Service {
         plan: Planned,
         form: CallForm,
     ) -> Result<MethodResult, ServiceError> {
-        if plan.takes_kept && (form.is_detached || form.key.is_some()) {
-            let without = "without `cache` in a call with `detach` or `idempotency_key`";
-            return Err(ParamsError::wrong("reproducible", without, "both").into());
-        }
         if form.is_detached {
             let begun = Box::pin(self.begin_detached(caller, plan, form));
             return begun.await.map(MethodResult::Detached);
@@ -138,7 +134,7 @@ impl Service {
     }
 
     /// The run that the same call has begun at the same time.
-    async fn run_before(
+    pub(crate) async fn run_before(
         &self,
         caller: &Caller,
         key: &RequestKey,
@@ -156,16 +152,13 @@ impl Service {
         key: Option<RequestKey>,
         awaits: Awaits,
     ) -> Result<(Arc<ActiveRun>, RunTask), ServiceError> {
-        plan.ensure_allowed(caller)?;
+        ensure_background(caller, &plan)?;
         let parameter = match awaits {
             Awaits::Admission => "detach",
             Awaits::End => "idempotency_key",
         };
         self.runs.table().map_err(|_none| needs_records(parameter))?;
         let size = size_of(&plan);
-        if size > LARGEST {
-            return Err(ServiceError::DetachedTooLarge { largest: LARGEST });
-        }
         let most = self.policy.detach.tenants.of(&caller.tenant).detached;
         let content = DetachedContent { bytes: size.as_u64(), blobs: plan.blobs.len() };
         let seat = self.runs.active().take_seat(&caller.tenant, most, content)?;
@@ -173,7 +166,7 @@ impl Service {
         let held = size.as_u64().saturating_mul(COPIES).saturating_add(WAITING);
         memory.reserve(ByteCount::bytes(held))?;
         let caller_of_run = Caller { memory, ..caller.clone() };
-        plan.detach = Some(DetachOrder { key, awaits });
+        plan.detach = Some(DetachOrder { key, awaits, placed: None });
         plan.listener = None;
         let entered = self.enter(caller, &plan);
         let run = entered.run.shared();
@@ -205,6 +198,23 @@ impl Service {
             answered
         };
         Ok(tokio::spawn(work.in_current_span()))
+    }
+}
+
+/// Refuses a plan that cannot be executed without its call.
+///
+/// # Errors
+///
+/// The caller may not use its blobs, it takes the result of another run, or its program is too large.
+pub(crate) fn ensure_background(caller: &Caller, plan: &Planned) -> Result<(), ServiceError> {
+    plan.ensure_allowed(caller)?;
+    if plan.takes_kept {
+        let without = "without `cache` in a call with `detach` or `idempotency_key`";
+        return Err(ParamsError::wrong("reproducible", without, "both").into());
+    }
+    match size_of(plan) > LARGEST {
+        true => Err(ServiceError::DetachedTooLarge { largest: LARGEST }),
+        false => Ok(()),
     }
 }
 

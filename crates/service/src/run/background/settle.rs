@@ -1,15 +1,45 @@
 //! What becomes of the note of a run in the background when the run has ended.
 
+use std::sync::Arc;
+
 use tracing::error;
 
 use crate::caller::Caller;
+use crate::error::ServiceError;
+use crate::fleet::placed_run::PlacedRun;
 use crate::run::background::aftermath::{Aftermath, StepsEnd};
 use crate::run::background::detach_policy::Awaits;
+use crate::run::background::placed_end::PlacedEnd;
 use crate::run::record::run_record::DraftRecord;
+use crate::run::result::answered::Answered;
 use crate::runs::active::ActiveRun;
 use crate::runs::history::RunHistory;
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::RunId;
+
+impl PlacedRun {
+    /// Settles what becomes of the run in the queue of the fleet, whose steps have ended. If it is recorded it is this
+    /// server's until the record is written.
+    pub(crate) async fn settle(
+        self: Arc<Self>,
+        end: StepsEnd,
+        answered: &Result<Answered, ServiceError>,
+        record: Option<&mut DraftRecord>,
+    ) {
+        let Some(record) = record else {
+            // It was refused before its record began.
+            return self.give_back(false);
+        };
+        match PlacedEnd::of(self.has_begun().await, end, answered) {
+            PlacedEnd::Record => record.acknowledge_for(self),
+            PlacedEnd::GiveBack { is_impossible_here } => {
+                record.withhold();
+                self.give_back(is_impossible_here);
+            }
+            PlacedEnd::Forget => record.withhold(),
+        }
+    }
+}
 
 impl RunHistory {
     /// Settles what a run in the background has left beside its record.

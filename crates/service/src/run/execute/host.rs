@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::error;
 
+use crate::fleet::placed_run::PlacedRun;
 use crate::run::access::network::GuestNetwork;
 use crate::run::access::redaction::{MaskedListener, is_text};
 use crate::run::execute::log_stream::LogListener;
@@ -94,6 +95,7 @@ pub(crate) struct TenantHost {
     masks: Option<Arc<Masks>>,
     active: Option<Arc<ActiveRun>>,
     longest_wait: Option<Duration>,
+    placed: Option<Arc<PlacedRun>>,
     /// True once a blob was refused for a reason of this machine.
     is_refused_here: bool,
 }
@@ -111,6 +113,8 @@ pub(crate) struct HostParts {
     pub active: Option<Arc<ActiveRun>>,
     /// How long the run may wait for a worker, if not as long as any.
     pub longest_wait: Option<Duration>,
+    /// Its place in the queue of the fleet, which decides whether it begins.
+    pub(crate) placed: Option<Arc<PlacedRun>>,
 }
 
 impl TenantHost {
@@ -121,7 +125,7 @@ impl TenantHost {
         memory: CallMemory,
         parts: HostParts,
     ) -> Self {
-        let HostParts { listener, open, network, masks, active, longest_wait } = parts;
+        let HostParts { listener, open, network, masks, active, longest_wait, placed } = parts;
         let listener = listener.map(|listener| MaskedListener::new(listener, masks.as_ref()));
         let room = OutputRoom::of_call(memory.clone());
         let (written, pins, charged) = (Vec::new(), HashMap::new(), Vec::new());
@@ -140,6 +144,7 @@ impl TenantHost {
             masks,
             active,
             longest_wait,
+            placed,
             is_refused_here: false,
         }
     }
@@ -190,6 +195,13 @@ impl RunHost for TenantHost {
 
     fn longest_wait(&self) -> Option<Duration> {
         self.longest_wait
+    }
+
+    async fn may_begin(&mut self) -> bool {
+        match &self.placed {
+            Some(placed) => placed.begin().await,
+            None => true,
+        }
     }
 
     fn hear(&mut self, printed: LogChunk) {
@@ -488,6 +500,7 @@ mod tests {
             masks: None,
             active: None,
             longest_wait: None,
+            placed: None,
         };
         TenantHost::new(blobs, writes.clone(), tenant, memory, parts)
     }

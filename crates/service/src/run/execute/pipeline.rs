@@ -37,6 +37,7 @@ use crate::run::result::answered::Answered;
 use crate::run::result::log_line::RunLog;
 use crate::run::result::make_answer::ResultForm;
 use crate::runs::active::{ActivePlace, ActiveRun, RunInProgress};
+use crate::runs::noted::NotedHere;
 use crate::service::Service;
 use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::{EndedCell, PlannedCell};
@@ -185,8 +186,19 @@ impl Service {
         run: &RunInProgress,
         log: &mut RunLog,
     ) -> Result<Answered, ServiceError> {
-        let awaits = planned.detach.as_ref().map(|order| order.awaits);
-        let admitted = self.admit(caller, planned, run, log).await?;
+        let order = planned.detach.as_ref();
+        let (awaits, placed) = order.map(|order| (order.awaits, order.placed.clone())).unzip();
+        let placed = placed.flatten();
+        let admitted = match self.admit(caller, planned, run, log).await {
+            Ok(admitted) => admitted,
+            Err(error) => {
+                let refused = Err(error);
+                if let Some(placed) = placed {
+                    placed.settle(StepsEnd::NotBegun, &refused, log.record()).await;
+                }
+                return refused;
+            }
+        };
         let (answered, end) = tokio::select! {
             biased;
             reason = run.stopped() => {
@@ -201,7 +213,9 @@ impl Service {
                 (answered, end)
             }
         };
-        if let Some(awaits) = awaits {
+        if let Some(placed) = placed {
+            placed.settle(end, &answered, log.record()).await;
+        } else if let Some(awaits) = awaits {
             self.runs.settle_detached(caller, run, (end, awaits), log.record()).await;
         }
         answered
@@ -330,10 +344,12 @@ impl Service {
         log.note_prepared();
         if let Some(record) = log.record() {
             record.note_prepared(&job, secrets.masks.as_ref());
-            if let Some(order) = &detach {
+            // One of the fleet is in its queue.
+            if let Some(order) = detach.as_ref().filter(|order| order.placed.is_none()) {
                 let note = record.if_interrupted();
-                if self.runs.note_detached(&note, order.key.as_ref()).await?.is_some() {
-                    return Err(ServiceError::KnownRun);
+                match self.runs.note_detached(&note, order.key.as_ref()).await? {
+                    NotedHere::By(holder) => record.held_by(holder),
+                    NotedHere::Known => return Err(ServiceError::KnownRun),
                 }
             }
         }
@@ -347,7 +363,8 @@ impl Service {
             network,
             masks: secrets.masks,
             active: (purpose == RunPurpose::Call).then_some(run),
-            longest_wait: detach.and_then(|order| self.policy.detach.longest_wait_of(&order)),
+            longest_wait: detach.as_ref().and_then(|one| self.policy.detach.longest_wait_of(one)),
+            placed: detach.and_then(|order| order.placed),
         };
         let host = self.execution.host_of(caller, parts);
         Ok(Granted { purpose, job, host, form, documented, key, cell, held })

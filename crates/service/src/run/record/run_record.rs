@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::fleet::placed_run::PlacedRun;
 use crate::run::access::network::GuestNetwork;
 use crate::run::prepare::mounted_skill::MountedSkill;
 use crate::run::prepare::plan::Planned;
@@ -27,7 +28,7 @@ use wardian_formats::protocol::methods::execution::{RunError, RunResult};
 use wardian_stores::records::{
     INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, RecordTail,
     RecordedArguments, RecordedContent, RecordedError, RecordedImage, RecordedLog, RecordedPhases,
-    RecordedSkill, Recorder, RoomForLog, RunKind, RunOutcomeKind, RunRecord,
+    RecordedSkill, Recorder, RoomForLog, RunHolder, RunKind, RunOutcomeKind, RunRecord,
 };
 use wardian_stores::secrets::mask::Masks;
 use wardian_vocabulary::error::ErrorKind;
@@ -66,6 +67,8 @@ pub(crate) struct DraftRecord {
     content: Option<DraftContent>,
     /// Knows the calls of tools that end while the run goes on.
     open: Option<Arc<OpenRun>>,
+    /// Its place in the queue of the fleet, if it came from there.
+    placed: Option<Arc<PlacedRun>>,
 }
 
 /// Whether a run is recorded.
@@ -144,6 +147,7 @@ impl DraftRecord {
             tail: RecordTail::default(),
             content: shown,
             open,
+            placed: None,
         })
     }
 
@@ -167,6 +171,24 @@ impl DraftRecord {
     /// Records the run whatever its end is.
     pub(crate) const fn acknowledge(&mut self) {
         self.keeping = Keeping::Always;
+    }
+
+    /// The run is noted in the database for this server. Its record is written if it still is at its end.
+    pub(crate) fn held_by(&mut self, holder: RunHolder) {
+        self.tail.holder = Some(holder);
+    }
+
+    /// Records the run, which this server has from the queue of the fleet, whatever its end is. It is this server's
+    /// until the record is written.
+    pub(crate) fn acknowledge_for(&mut self, placed: Arc<PlacedRun>) {
+        self.held_by(placed.holder().clone());
+        self.placed = Some(placed);
+        self.acknowledge();
+    }
+
+    /// Leaves no record: the run goes on elsewhere, or is not this server's.
+    pub(crate) const fn withhold(&mut self) {
+        self.keeping = Keeping::Never;
     }
 
     /// Notes the run as it is about to wait for a worker.
@@ -339,6 +361,10 @@ impl DraftRecord {
         self.record.tool_calls.extend(of_turn.unwrap_or_default());
         self.record.duration_us = microseconds(self.opened.elapsed());
         self.tail.content = self.content.and_then(DraftContent::text);
+        if let Some(placed) = self.placed {
+            let place = self.tail.until_written.take();
+            self.tail.until_written = Some(Box::new((place, placed)));
+        }
         self.recorder.hand_over_all(self.record, self.log, self.tail);
     }
 }

@@ -1,9 +1,7 @@
 //! The address of a database: a URL in a file, which nobody else may read.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::str::FromStr as _;
 
@@ -13,13 +11,11 @@ use zeroize::Zeroizing;
 
 use crate::database::postgres::run::StatementsKept;
 use crate::database_error::DatabaseError;
+use wardian_vocabulary::files::private_file::exposure;
 use wardian_vocabulary::files::regular_file::open_regular;
 
 /// Longest file, in bytes.
 const MAX_FILE: u64 = 8 << 10;
-
-/// Bits of a mode that let others than the owner at the file.
-const OTHERS: u32 = 0o077;
 
 /// The name of this server in the lists of the database.
 const NAME: &str = "wardian";
@@ -146,19 +142,6 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost"
         || host.starts_with('/')
         || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Why others than the user of the server have access to the file, if they do.
-fn exposure(file: &File) -> io::Result<Option<String>> {
-    let metadata = file.metadata()?;
-    let mode = metadata.mode() & 0o7777;
-    if mode & OTHERS != 0 {
-        let fault = format!("its mode is {mode:04o} and must be 0600: others have access to it");
-        return Ok(Some(fault));
-    }
-    let own = rustix::process::geteuid().as_raw();
-    let is_own = metadata.uid() == own || metadata.uid() == 0;
-    Ok((!is_own).then(|| "it belongs to another user".to_owned()))
 }
 
 #[cfg(test)]

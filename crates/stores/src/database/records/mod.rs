@@ -6,6 +6,7 @@ mod read;
 mod retention;
 mod servers;
 mod titles;
+mod waiting;
 mod write;
 
 use std::sync::Arc;
@@ -63,7 +64,7 @@ impl RecordStore for StoredRecords {
 
 #[async_trait]
 impl RecordRows for StoredRecords {
-    async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError> {
+    async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<u64, DatabaseError> {
         self.insert_all(rows, now_ms).await
     }
 

@@ -25,14 +25,18 @@ const OF_RUNS: Statements = Statements {
           (SELECT tenant, name FROM call_names AS names \
            WHERE noted_ms < $1 AND run_id IS NOT NULL AND NOT EXISTS \
            (SELECT 1 FROM detached_runs AS active \
-            WHERE active.tenant = names.tenant AND active.run_id = names.run_id) LIMIT $2)",
+            WHERE active.tenant = names.tenant AND active.run_id = names.run_id) AND NOT EXISTS \
+           (SELECT 1 FROM queued_runs AS waiting \
+            WHERE waiting.tenant = names.tenant AND waiting.run_id = names.run_id) LIMIT $2)",
     crowded: "SELECT tenant FROM call_names WHERE run_id IS NOT NULL \
               GROUP BY tenant HAVING COUNT(*) > $1",
     surplus: "DELETE FROM call_names WHERE tenant = $1 AND name IN \
               (SELECT name FROM call_names AS names \
                WHERE tenant = $1 AND run_id IS NOT NULL AND NOT EXISTS \
                (SELECT 1 FROM detached_runs AS active \
-                WHERE active.tenant = names.tenant AND active.run_id = names.run_id) \
+                WHERE active.tenant = names.tenant AND active.run_id = names.run_id) AND NOT EXISTS \
+               (SELECT 1 FROM queued_runs AS waiting \
+                WHERE waiting.tenant = names.tenant AND waiting.run_id = names.run_id) \
                ORDER BY noted_ms DESC LIMIT $2 OFFSET $3)",
 };
 
@@ -147,6 +151,15 @@ pub(super) async fn add_name(
         }
     }
     Err(DatabaseError::failed("a name is given and forgotten again and again"))
+}
+
+/// The call of a tenant that has this name, as a transaction sees it.
+pub(super) async fn find_name_in(
+    transaction: &mut Writing,
+    tenant: &TenantId,
+    name: &str,
+) -> Result<Option<NamedCall>, DatabaseError> {
+    Ok(transaction.fetch_optional(find_name(tenant, name)).await?.map(named))
 }
 
 /// Finds the call of a tenant that has this name.

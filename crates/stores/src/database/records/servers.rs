@@ -16,9 +16,11 @@ const JOIN: &str = "INSERT INTO servers (server, epoch, lease_ms) VALUES ($1, 1,
      ON CONFLICT (server) DO UPDATE SET epoch = servers.epoch + 1, lease_ms = excluded.lease_ms \
      RETURNING epoch";
 
-const END_EXPIRED: &str = "UPDATE servers SET epoch = epoch + 1 WHERE server <> $1 AND lease_ms <= $2 AND EXISTS \
+const END_EXPIRED: &str = "UPDATE servers SET epoch = epoch + 1 WHERE server <> $1 AND lease_ms <= $2 AND (EXISTS \
      (SELECT 1 FROM detached_runs AS noted \
-      WHERE noted.server = servers.server AND noted.epoch = servers.epoch)";
+      WHERE noted.server = servers.server AND noted.epoch = servers.epoch) OR EXISTS \
+     (SELECT 1 FROM queued_runs AS claimed \
+      WHERE claimed.server = servers.server AND claimed.epoch = servers.epoch))";
 
 /// The lease of a server in this epoch.
 const LEASE: &str = "SELECT lease_ms FROM servers WHERE server = $1 AND epoch = $2";
@@ -62,8 +64,13 @@ impl ServerLeases for StoredRecords {
 }
 
 impl StoredRecords {
+    /// The time by the clock of leases, in milliseconds since the Unix epoch.
+    pub(super) async fn now_ms(&self) -> Result<i64, DatabaseError> {
+        self.clock.now_ms(&self.database).await
+    }
+
     /// The time so long after now, in milliseconds since the Unix epoch.
     async fn after(&self, time: Duration) -> Result<i64, DatabaseError> {
-        Ok(self.clock.now_ms(&self.database).await?.saturating_add(milliseconds(time)))
+        Ok(self.now_ms().await?.saturating_add(milliseconds(time)))
     }
 }

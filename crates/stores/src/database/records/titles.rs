@@ -11,7 +11,7 @@ const BLOBS: usize = 4_096;
 /// Writes what the runs are found by. What already exists stays.
 pub(super) async fn insert_titles(
     transaction: &mut Writing,
-    rows: &[Row],
+    rows: &[&Row],
 ) -> Result<(), DatabaseError> {
     let insert = "INSERT INTO run_titles (tenant, run_id, title, search) ";
     let mut insert = Statement::building(transaction.dialect(), insert);
@@ -30,10 +30,10 @@ pub(super) async fn insert_titles(
 /// Writes which blobs the runs stored.
 pub(super) async fn insert_blobs(
     transaction: &mut Writing,
-    rows: &[Row],
+    rows: &[&Row],
 ) -> Result<(), DatabaseError> {
     let stored: Vec<(&Row, &String)> =
-        rows.iter().flat_map(|row| row.blobs.iter().map(move |blob| (row, blob))).collect();
+        rows.iter().flat_map(|row| row.blobs.iter().map(move |blob| (*row, blob))).collect();
     for stored in stored.chunks(BLOBS) {
         let insert = "INSERT INTO run_blobs (tenant, blob_id, run_id) ";
         let mut insert = Statement::building(transaction.dialect(), insert);

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use crate::database::engine::Writing;
 use crate::database::numbers::number;
 use crate::database::records::StoredRecords;
-use crate::database::records::notes::remove_note;
+use crate::database::records::notes::{remove_note, remove_note_of};
 use crate::database::records::titles::{insert_blobs, insert_titles};
+use crate::database::records::waiting::is_present;
 use crate::database::statement::{Statement, statement};
 use crate::database_error::DatabaseError;
 use crate::records::row::Row;
+use crate::records::server_id::RunHolder;
 
 /// Records of one statement. A statement of SQLite takes 32,766 values, one of PostgreSQL 65,535.
 const ROWS: usize = 256;
@@ -21,22 +23,62 @@ const INSERT_LOGS: &str =
     "INSERT INTO run_logs (tenant, run_id, bytes, pieces, result, document, content) ";
 
 impl StoredRecords {
-    pub(super) async fn insert_all(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError> {
+    pub(super) async fn insert_all(&self, rows: &[Row], now_ms: u64) -> Result<u64, DatabaseError> {
         let mut transaction = self.begin().await?;
-        for rows in rows.chunks(ROWS) {
-            insert_rows(&mut transaction, rows).await?;
-            for row in rows.iter().filter(|row| row.is_detached) {
-                remove_note(&mut transaction, &row.tenant, &row.run_id).await?;
-                keep_name_from(&mut transaction, row, now_ms).await?;
+        let (mut written, mut late) = (Vec::with_capacity(rows.len()), 0_u64);
+        let mut present: Option<(&RunHolder, bool)> = None;
+        for row in rows {
+            let Some(holder) = &row.holder else {
+                if row.is_detached {
+                    remove_note(&mut transaction, &row.tenant, &row.run_id).await?;
+                }
+                written.push(row);
+                continue;
+            };
+            let is_present = match present {
+                Some((known, is_present)) if known == holder => is_present,
+                _ => is_present(&mut transaction, holder).await?,
+            };
+            present = Some((holder, is_present));
+            let place = (row.tenant.as_str(), row.run_id.as_str());
+            if is_present && remove_note_of(&mut transaction, place, holder).await? {
+                written.push(row);
+            } else if !is_written(&mut transaction, row).await? {
+                late = late.saturating_add(1);
             }
         }
-        transaction.commit().await
+        insert_ended(&mut transaction, &written, now_ms).await?;
+        transaction.commit().await?;
+        Ok(late)
     }
+}
+
+/// Writes the records of runs that are over, whose notes are removed.
+pub(super) async fn insert_ended(
+    transaction: &mut Writing,
+    rows: &[&Row],
+    now_ms: u64,
+) -> Result<(), DatabaseError> {
+    for rows in rows.chunks(ROWS) {
+        insert_rows(transaction, rows).await?;
+        for row in rows.iter().filter(|row| row.is_detached) {
+            keep_name_from(transaction, row, now_ms).await?;
+        }
+    }
+    Ok(())
+}
+
+/// True if this very record was written before: its batch is written again.
+async fn is_written(transaction: &mut Writing, row: &Row) -> Result<bool, DatabaseError> {
+    let found = statement("SELECT record FROM runs WHERE tenant = $1 AND run_id = $2");
+    let found = found.bind(row.tenant.as_str()).bind(row.run_id.as_str());
+    let found: Option<(String,)> = transaction.fetch_optional(found).await?;
+    Ok(found.is_some_and(|(record,)| record == row.record))
 }
 
 type Sums<'a> = BTreeMap<&'a str, (u64, u64)>;
 
-async fn insert_rows(transaction: &mut Writing, rows: &[Row]) -> Result<(), DatabaseError> {
+async fn insert_rows(transaction: &mut Writing, rows: &[&Row]) -> Result<(), DatabaseError> {
     let mut insert = Statement::building(transaction.dialect(), INSERT);
     insert.push_rows(rows, |row| {
         [
@@ -75,8 +117,8 @@ async fn insert_rows(transaction: &mut Writing, rows: &[Row]) -> Result<(), Data
     Ok(())
 }
 
-async fn insert_logs(transaction: &mut Writing, rows: &[Row]) -> Result<(), DatabaseError> {
-    let logged: Vec<&Row> = rows.iter().filter(|row| row.kept_bytes() > 0).collect();
+async fn insert_logs(transaction: &mut Writing, rows: &[&Row]) -> Result<(), DatabaseError> {
+    let logged: Vec<&Row> = rows.iter().copied().filter(|row| row.kept_bytes() > 0).collect();
     if logged.is_empty() {
         return Ok(());
     }

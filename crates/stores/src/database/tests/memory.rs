@@ -14,10 +14,12 @@ use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::store::{
-    CallNames, FoundNote, ListedRow, MADE_BY, NamedCall, NamesOf, Noted, RecordPart,
+    CallNames, FoundNote, ListedRow, MADE_BY, NamedCall, NamesOf, Noted, NotesOf, RecordPart,
     RecordRetention, RecordRows, RecordStore, RecordTotals, RemovedLogs, Renewed, RequestKey,
     RunNote, RunNotes, ServerLeases, StoredLog, StoredNote, Window,
 };
+use crate::records::waiting::QueueCounts;
+use crate::records::waiting::run_queue::{NewRun, Queued, RunQueue, StoredOrder, UnrecordedRow};
 use crate::tenants::Revocation;
 use crate::tenants::key_table::{KeyRow, KeyStore};
 use wardian_vocabulary::clock::Clock;
@@ -41,6 +43,9 @@ struct Tables {
     logs: BTreeMap<Place, Row>,
     names: BTreeMap<Place, Name>,
     notes: BTreeMap<Place, RunNote>,
+    /// The runs that somebody has asked to stop.
+    cancelled: BTreeSet<Place>,
+    waiting: BTreeMap<Place, Waiting>,
     servers: BTreeMap<String, Server>,
 }
 
@@ -48,6 +53,15 @@ struct Tables {
 struct Name {
     call: NamedCall,
     noted_ms: u64,
+}
+
+/// A run of the queue.
+#[derive(Debug, Clone)]
+struct Waiting {
+    run: NewRun,
+    queued_us: u64,
+    expires_ms: u64,
+    holder: Option<RunHolder>,
 }
 
 #[derive(Debug)]
@@ -85,6 +99,18 @@ impl Tables {
         server.is_some_and(|server| server.epoch == holder.epoch)
     }
 
+    /// Removes the note or the claim of a run that this server has, if its epoch is not over.
+    fn end_of(&mut self, at: &Place, holder: &RunHolder) -> bool {
+        if !self.is_held(holder) {
+            return false;
+        }
+        if self.notes.get(at).is_some_and(|note| note.holder == *holder) {
+            return self.notes.remove(at).is_some();
+        }
+        let is_claimed = |one: &Waiting| one.holder.as_ref() == Some(holder);
+        self.waiting.get(at).is_some_and(is_claimed) && self.waiting.remove(at).is_some()
+    }
+
     fn totals(&self) -> BTreeMap<String, (u64, u64)> {
         let mut totals: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         for (tenant, _) in self.runs.keys() {
@@ -101,7 +127,8 @@ impl Tables {
         let may_go = |(place, name): (&Place, &Name)| {
             let is_meant = name.call.run_id.is_some() == (of == NamesOf::Runs);
             let run = name.call.run_id.clone().unwrap_or_default();
-            let is_noted = self.notes.contains_key(&(place.0.clone(), run));
+            let at = (place.0.clone(), run);
+            let is_noted = self.notes.contains_key(&at) || self.waiting.contains_key(&at);
             (is_meant && !is_noted).then(|| (place.clone(), name.noted_ms))
         };
         let mut names: Vec<_> = self.names.iter().filter_map(may_go).collect();
@@ -184,9 +211,17 @@ impl RecordStore for MemoryRecords {
 
 #[async_trait]
 impl RecordRows for MemoryRecords {
-    async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError> {
-        let mut tables = self.tables()?;
+    async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<u64, DatabaseError> {
+        let (mut tables, mut late) = (self.tables()?, 0);
         for row in rows {
+            let at = (row.tenant.clone(), row.run_id.clone());
+            if let Some(holder) = &row.holder
+                && !tables.end_of(&at, holder)
+            {
+                let is_there = tables.runs.get(&at).is_some_and(|one| one.record == row.record);
+                late += u64::from(!is_there);
+                continue;
+            }
             let place = (row.tenant.clone(), row.run_id.clone());
             if !tables.runs.contains_key(&place) {
                 tables.runs.insert(place.clone(), row.clone());
@@ -207,7 +242,7 @@ impl RecordRows for MemoryRecords {
                 tables.names.get_mut(&at).unwrap().noted_ms = now_ms;
             }
         }
-        Ok(())
+        Ok(late)
     }
 
     async fn list(
@@ -512,16 +547,32 @@ impl RunNotes for MemoryRecords {
             tenant: note.tenant.to_string(),
             run_id: note.run.to_string(),
             record: note.record.clone(),
+            server: note.holder.server.to_string(),
+            epoch: note.holder.epoch,
         };
         Ok(at_most(over.map(note), limit))
     }
 
-    async fn remove_notes(&self, notes: &[StoredNote]) -> Result<(), DatabaseError> {
-        let mut tables = self.tables()?;
-        for note in notes {
-            tables.notes.remove(&(note.tenant.clone(), note.run_id.clone()));
+    async fn end_notes(
+        &self,
+        ends: &[(StoredNote, Option<Row>)],
+        of: NotesOf,
+        now_ms: u64,
+    ) -> Result<u64, DatabaseError> {
+        let mut rows = Vec::new();
+        for (note, row) in ends {
+            let mut tables = self.tables()?;
+            let at = (note.tenant.clone(), note.run_id.clone());
+            let server = ServerId::parse(&note.server).unwrap();
+            let holder = RunHolder { server, epoch: note.epoch };
+            let is_meant = of == NotesOf::Present || !tables.is_held(&holder);
+            if is_meant && tables.notes.get(&at).is_some_and(|one| one.holder == holder) {
+                tables.notes.remove(&at);
+                rows.extend(row.clone());
+            }
         }
-        Ok(())
+        self.insert(&rows, now_ms).await?;
+        Ok(u64::try_from(rows.len()).unwrap())
     }
 }
 
@@ -550,7 +601,8 @@ impl ServerLeases for MemoryRecords {
     async fn end_expired(&self, but: &ServerId) -> Result<u64, DatabaseError> {
         let (mut tables, now) = (self.tables()?, self.now_ms());
         let has_runs = |id: &str, epoch: u64| {
-            let mut holders = tables.notes.values().map(|note| &note.holder);
+            let claims = tables.waiting.values().filter_map(|one| one.holder.as_ref());
+            let mut holders = tables.notes.values().map(|note| &note.holder).chain(claims);
             holders.any(|holder| holder.server.as_str() == id && holder.epoch == epoch)
         };
         let expired = |(id, server): (&String, &Server)| {
@@ -562,6 +614,282 @@ impl ServerLeases for MemoryRecords {
             tables.servers.get_mut(id).unwrap().epoch += 1;
         }
         Ok(u64::try_from(ended.len()).unwrap())
+    }
+}
+
+impl Waiting {
+    fn order(&self) -> StoredOrder {
+        StoredOrder {
+            tenant: self.run.tenant.to_string(),
+            run_id: self.run.run.to_string(),
+            sealed: self.run.sealed.clone(),
+            record: self.run.record.clone(),
+        }
+    }
+}
+
+impl Tables {
+    /// The runs of the queue, in its order.
+    fn in_order(&self) -> Vec<Waiting> {
+        let mut all: Vec<Waiting> = self.waiting.values().cloned().collect();
+        all.sort_by_key(|one| (one.queued_us, one.run.run.clone()));
+        all
+    }
+
+    fn used_by(&self, tenant: &str) -> u64 {
+        let runs = self.notes.keys().chain(self.waiting.keys());
+        u64::try_from(runs.filter(|(owner, _)| owner == tenant).count()).unwrap()
+    }
+}
+
+#[async_trait]
+impl RunQueue for MemoryRecords {
+    async fn submit(
+        &self,
+        runs: &[NewRun],
+        holder: &RunHolder,
+    ) -> Result<Vec<Queued>, DatabaseError> {
+        let (mut tables, now) = (self.tables()?, self.now_ms());
+        let is_present = tables.is_held(holder);
+        let mut sorted: Vec<(usize, &NewRun)> = runs.iter().enumerate().collect();
+        sorted.sort_by_key(|(_, run)| (&run.tenant, run.key.as_ref().map(|key| &key.name)));
+        let mut outcomes = Vec::new();
+        for (number, run) in sorted {
+            let name = run.key.as_ref().map(|key| (run.tenant.to_string(), key.name.clone()));
+            if let Some(known) = name.as_ref().and_then(|name| tables.names.get(name)) {
+                outcomes.push((number, Queued::Known(known.call.clone())));
+                continue;
+            }
+            if tables.used_by(run.tenant.as_str()) >= run.most {
+                outcomes.push((number, Queued::TooMany));
+                continue;
+            }
+            if let (Some(name), Some(key)) = (name, &run.key) {
+                let call =
+                    NamedCall { run_id: Some(run.run.to_string()), digest: key.call.to_string() };
+                tables.names.insert(name, Name { call, noted_ms: run.started_ms });
+            }
+            let claims = run.claims && is_present;
+            let waiting = Waiting {
+                run: run.clone(),
+                queued_us: now * 1_000,
+                expires_ms: now + run.longest_wait_ms,
+                holder: claims.then(|| holder.clone()),
+            };
+            tables.waiting.insert(place(&run.tenant, &run.run), waiting);
+            outcomes.push((number, if claims { Queued::Claimed } else { Queued::Waiting }));
+        }
+        outcomes.sort_by_key(|(number, _)| *number);
+        let outcomes: Vec<Queued> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+        // The order of a submission is that of its runs.
+        for (number, run) in runs.iter().enumerate() {
+            if let Some(one) = tables.waiting.get_mut(&place(&run.tenant, &run.run)) {
+                one.queued_us = now * 1_000 + u64::try_from(number).unwrap();
+            }
+        }
+        Ok(outcomes)
+    }
+
+    async fn waiting_tenants(&self, most: u64) -> Result<Vec<String>, DatabaseError> {
+        let tables = self.tables()?;
+        let waiting = tables.waiting.iter().filter(|(_, one)| one.holder.is_none());
+        let tenants: BTreeSet<String> = waiting.map(|((tenant, _), _)| tenant.clone()).collect();
+        Ok(at_most(tenants, most))
+    }
+
+    async fn claim(
+        &self,
+        holder: &RunHolder,
+        tenant: &TenantId,
+        most: u64,
+        except: &[RunId],
+    ) -> Result<Vec<StoredOrder>, DatabaseError> {
+        let mut tables = self.tables()?;
+        if !tables.is_held(holder) {
+            return Ok(Vec::new());
+        }
+        let waiting = tables.in_order().into_iter().filter(|one| {
+            one.holder.is_none() && one.run.tenant == *tenant && !except.contains(&one.run.run)
+        });
+        let picked = at_most(waiting, most);
+        for one in &picked {
+            let at = place(&one.run.tenant, &one.run.run);
+            tables.waiting.get_mut(&at).unwrap().holder = Some(holder.clone());
+        }
+        Ok(picked.iter().map(Waiting::order).collect())
+    }
+
+    async fn claimed(
+        &self,
+        holder: &RunHolder,
+        most: u64,
+    ) -> Result<Vec<StoredOrder>, DatabaseError> {
+        let all = self.tables()?.in_order();
+        let own = all.iter().filter(|one| one.holder.as_ref() == Some(holder));
+        Ok(at_most(own.map(Waiting::order), most))
+    }
+
+    async fn begin(
+        &self,
+        holder: &RunHolder,
+        runs: &[(TenantId, RunId)],
+    ) -> Result<Vec<String>, DatabaseError> {
+        let mut tables = self.tables()?;
+        let mut begun = Vec::new();
+        for (tenant, run) in runs {
+            let at = place(tenant, run);
+            let is_own =
+                tables.waiting.get(&at).is_some_and(|one| one.holder.as_ref() == Some(holder));
+            if is_own && tables.is_held(holder) {
+                let Waiting { run, .. } = tables.waiting.remove(&at).unwrap();
+                let note = RunNote {
+                    tenant: run.tenant,
+                    run: run.run,
+                    kind: run.kind,
+                    record: run.record,
+                    started_ms: run.started_ms,
+                    holder: holder.clone(),
+                };
+                tables.notes.insert(at.clone(), note);
+            }
+            if tables.notes.get(&at).is_some_and(|note| note.holder == *holder) {
+                begun.push(run.to_string());
+            }
+        }
+        Ok(begun)
+    }
+
+    async fn give_back(
+        &self,
+        holder: &RunHolder,
+        runs: &[(TenantId, RunId)],
+    ) -> Result<(), DatabaseError> {
+        let mut tables = self.tables()?;
+        for (tenant, run) in runs {
+            if let Some(one) = tables.waiting.get_mut(&place(tenant, run))
+                && one.holder.as_ref() == Some(holder)
+            {
+                one.holder = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn end_queued(
+        &self,
+        row: &Row,
+        holder: Option<&RunHolder>,
+        now_ms: u64,
+    ) -> Result<bool, DatabaseError> {
+        {
+            let mut tables = self.tables()?;
+            let at = (row.tenant.clone(), row.run_id.clone());
+            let Some(one) = tables.waiting.get(&at) else { return Ok(false) };
+            if holder.is_some() && one.holder.as_ref() != holder {
+                return Ok(false);
+            }
+            tables.waiting.remove(&at);
+        }
+        self.insert(std::slice::from_ref(row), now_ms).await?;
+        Ok(true)
+    }
+
+    async fn expired(&self, most: u64) -> Result<Vec<String>, DatabaseError> {
+        let now = self.now_ms();
+        let mut all = self.tables()?.in_order();
+        all.sort_by_key(|one| one.expires_ms);
+        let over = all.into_iter().filter(|one| one.expires_ms <= now);
+        Ok(at_most(over.map(|one| one.run.record), most))
+    }
+
+    async fn note_cancelled(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        run: &RunId,
+    ) -> Result<bool, DatabaseError> {
+        let (mut tables, at) = (self.tables()?, place(tenant, run));
+        let is_there =
+            tables.notes.get(&at).is_some_and(|note| kind.is_none_or(|kind| kind == note.kind));
+        if is_there {
+            tables.cancelled.insert(at);
+        }
+        Ok(is_there)
+    }
+
+    async fn cancelled(&self, holder: &RunHolder) -> Result<Vec<(String, String)>, DatabaseError> {
+        let tables = self.tables()?;
+        let own = |at: &&Place| tables.notes.get(*at).is_some_and(|note| note.holder == *holder);
+        Ok(tables.cancelled.iter().filter(own).cloned().collect())
+    }
+
+    async fn find_queued(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        run: &RunId,
+    ) -> Result<Option<String>, DatabaseError> {
+        let tables = self.tables()?;
+        let found = tables.waiting.get(&place(tenant, run));
+        let found = found.filter(|one| kind.is_none_or(|kind| kind == one.run.kind));
+        Ok(found.map(|one| one.run.record.clone()))
+    }
+
+    async fn unrecorded(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        most: u64,
+    ) -> Result<Vec<UnrecordedRow>, DatabaseError> {
+        let tables = self.tables()?;
+        let waiting = tables.waiting.values().filter(|one| one.run.tenant == *tenant);
+        let waiting = waiting.map(|one| {
+            let row = UnrecordedRow {
+                run_id: one.run.run.to_string(),
+                record: one.run.record.clone(),
+                has_begun: false,
+                is_claimed: one.holder.is_some(),
+            };
+            (one.run.kind, row)
+        });
+        let begun = tables.notes.values().filter(|note| note.tenant == *tenant).map(|note| {
+            let row = UnrecordedRow {
+                run_id: note.run.to_string(),
+                record: note.record.clone(),
+                has_begun: true,
+                is_claimed: true,
+            };
+            (note.kind, row)
+        });
+        let mut rows: Vec<UnrecordedRow> = waiting
+            .chain(begun)
+            .filter(|(of, _)| kind.is_none_or(|kind| kind == *of))
+            .map(|(_, row)| row)
+            .collect();
+        rows.sort_by(|one, other| other.run_id.cmp(&one.run_id));
+        Ok(at_most(rows, most))
+    }
+
+    async fn reset_claims(&self) -> Result<u64, DatabaseError> {
+        let mut tables = self.tables()?;
+        let over = |(at, one): (&Place, &Waiting)| {
+            one.holder.as_ref().is_some_and(|holder| !tables.is_held(holder)).then(|| at.clone())
+        };
+        let over: Vec<Place> = tables.waiting.iter().filter_map(over).collect();
+        for at in &over {
+            tables.waiting.get_mut(at).unwrap().holder = None;
+        }
+        Ok(u64::try_from(over.len()).unwrap())
+    }
+
+    async fn queue_counts(&self) -> Result<QueueCounts, DatabaseError> {
+        let tables = self.tables()?;
+        let claimed = tables.waiting.values().filter(|one| one.holder.is_some()).count();
+        Ok(QueueCounts {
+            waiting: u64::try_from(tables.waiting.len() - claimed).unwrap(),
+            claimed: u64::try_from(claimed).unwrap(),
+            begun: u64::try_from(tables.notes.len()).unwrap(),
+        })
     }
 }
 

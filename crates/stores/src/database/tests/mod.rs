@@ -10,6 +10,7 @@
 //! | `in_progress.rs` | runs in the background, their names, and the servers that have them      |
 //! | `keys.rs`        | keys of the API                                                          |
 //! | `model_tests.rs` | any order of statements has the same answers in all databases            |
+//! | `waiting.rs`     | runs of a fleet that wait for a server                                   |
 //! | `sessions.rs`    | sessions, their cells, checkpoints and packs                             |
 //! | `session_model_tests.rs`, `memory_sessions.rs` | the same for sessions                        |
 
@@ -24,6 +25,7 @@ mod model_tests;
 mod retention;
 mod session_model_tests;
 mod sessions;
+mod waiting;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -72,6 +74,13 @@ impl Place {
         let mut all = vec![Self::sqlite().await];
         all.extend(Self::postgres().await);
         all.push(Self::memory());
+        all
+    }
+
+    /// An empty one of each kind that several processes share.
+    pub(crate) async fn of_servers() -> Vec<Self> {
+        let mut all = vec![Self::sqlite().await];
+        all.extend(Self::postgres().await);
         all
     }
 

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use crate::database::tests::{Place, detached, id, key, record, tenant};
 use crate::records::row::Row;
-use crate::records::store::{NamesOf, RecordPart, RecordStore, RunNote, StoredNote, Window};
+use crate::records::store::{
+    NamesOf, NotesOf, RecordPart, RecordStore, RunNote, StoredNote, Window,
+};
 use crate::records::{
     RunFilter, RunHolder, RunKind, RunOutcomeKind, RunSearch, ServerId, WhoseRuns,
 };
@@ -211,7 +213,8 @@ async fn answer_of_rest(store: &dyn RecordStore, step: Step) -> String {
         Step::RemoveNotes => {
             let mut notes: Vec<StoredNote> = store.abandoned_notes(100).await.unwrap();
             notes.sort_by_key(|note| (note.tenant.clone(), note.run_id.clone()));
-            store.remove_notes(&notes).await.unwrap();
+            let ends: Vec<_> = notes.iter().cloned().map(|note| (note, None)).collect();
+            store.end_notes(&ends, NotesOf::Abandoned, 0).await.unwrap();
             format!("{notes:?}")
         }
         Step::List { whose: of, filter: by, newest, oldest, limit } => {

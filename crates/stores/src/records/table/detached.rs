@@ -16,7 +16,7 @@ use crate::database_error::DatabaseError;
 use crate::records::record::{RunKind, RunRecord};
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
-use crate::records::store::{Noted, RequestKey, RunNote, StoredNote};
+use crate::records::store::{FoundNote, Noted, NotesOf, RequestKey, RunNote, StoredNote};
 use crate::records::table::RecordTable;
 use crate::records::table::idempotency_keys::KnownKey;
 use wardian_vocabulary::clock::Clock;
@@ -146,9 +146,9 @@ impl RecordTable {
             }
             // A record that was written meanwhile has removed the note.
             let Some(note) = self.store.find_note(tenant, None, &run).await? else { continue };
-            let note = StoredNote { tenant: tenant.to_string(), run_id: text, record: note.record };
-            self.end_noted(&[note], Some(LOST_END)).await?;
-            count = count.saturating_add(1);
+            let note = stored(tenant, text, note);
+            let ended = self.end_noted(vec![note], NotesOf::Present, Some(LOST_END)).await?;
+            count = count.saturating_add(ended);
         }
         Ok(count)
     }
@@ -166,15 +166,33 @@ impl RecordTable {
             if found.is_empty() {
                 return Ok(count);
             }
-            count = count.saturating_add(self.end_noted(&found, None).await?);
+            let ended = self.end_noted(found, NotesOf::Abandoned, None).await?;
+            count = count.saturating_add(ended);
         }
+    }
+
+    /// Ends a run whose note says that it is over, so that no other end of it is written, and returns its record.
+    pub(in crate::records) async fn settle(
+        &self,
+        tenant: &TenantId,
+        kind: Option<RunKind>,
+        run: &RunId,
+        of: NotesOf,
+    ) -> Result<Option<String>, DatabaseError> {
+        if let Some(note) = self.store.find_note(tenant, kind, run).await? {
+            let reason = (of == NotesOf::Present).then_some(LOST_END);
+            let note = stored(tenant, run.to_string(), note);
+            self.end_noted(vec![note], of, reason).await?;
+        }
+        self.store.find(tenant, kind, run).await
     }
 
     /// Writes the records of runs as they were noted, with this reason if one is given, and removes
     /// the notes. Returns the number of records.
     async fn end_noted(
         &self,
-        found: &[StoredNote],
+        found: Vec<StoredNote>,
+        of: NotesOf,
         reason: Option<&str>,
     ) -> Result<u64, DatabaseError> {
         let read = |note: &StoredNote| {
@@ -184,11 +202,20 @@ impl RecordTable {
             }
             Row::of(&record, None, None).ok()
         };
-        let rows: Vec<Row> = found.iter().filter_map(read).collect();
-        let now = u64::try_from(Clock::System.now().as_millis()).unwrap_or(u64::MAX);
-        self.insert(&rows, now).await?;
         // What cannot be read, which only a damaged database has, is not looked at again.
-        self.store.remove_notes(found).await?;
-        Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
+        let ends: Vec<(StoredNote, Option<Row>)> = found
+            .into_iter()
+            .map(|note| {
+                let row = read(&note);
+                (note, row)
+            })
+            .collect();
+        let now = u64::try_from(Clock::System.now().as_millis()).unwrap_or(u64::MAX);
+        self.store.end_notes(&ends, of, now).await
     }
+}
+
+fn stored(tenant: &TenantId, run_id: String, note: FoundNote) -> StoredNote {
+    let FoundNote { record, server, epoch, .. } = note;
+    StoredNote { tenant: tenant.to_string(), run_id, record, server, epoch }
 }

@@ -26,7 +26,7 @@ pub enum KnownKey {
 
 impl KnownKey {
     /// What a call with this name and digest is told about the call that has the name.
-    pub(super) fn of(call: &NamedCall, key: &RequestKey) -> Self {
+    pub(in crate::records) fn of(call: &NamedCall, key: &RequestKey) -> Self {
         if call.digest != key.call.to_string() {
             return Self::OtherCall;
         }

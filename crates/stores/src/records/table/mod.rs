@@ -39,7 +39,10 @@ impl RecordTable {
     /// Writes all of these records or none. Records that exist already stay as they are, so a batch can
     /// be written again after an error that may have come too late. The names of their runs are kept
     /// from `now_ms` on, in milliseconds since the Unix epoch.
-    pub(crate) async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<(), DatabaseError> {
+    ///
+    /// The record of a run that a server holds is written only if the server still does. Returns the number of those
+    /// that came too late, and were left out.
+    pub(crate) async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<u64, DatabaseError> {
         self.store.insert(rows, now_ms).await
     }
 

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use toml::Value as Toml;
@@ -18,15 +17,13 @@ use crate::secrets::provider::{ProviderKind, SecretProvider};
 use crate::secrets::scope::TENANTS;
 use crate::secrets::value::checked;
 use wardian_formats::skill::manifest::secret_name::check_secret_name;
+use wardian_vocabulary::files::private_file::exposure;
 use wardian_vocabulary::files::regular_file::open_regular;
 use wardian_vocabulary::ids::TenantId;
 use wardian_vocabulary::secret_text::SecretText;
 
 /// Largest file, in bytes.
 const MAX_FILE: usize = 1 << 20;
-
-/// Bits of a mode that let others than the owner at the file.
-const OTHERS: u32 = 0o077;
 
 /// The secrets of one file, or those of one tenant in it.
 #[derive(Debug)]
@@ -49,18 +46,10 @@ impl FileSecrets {
     }
 
     fn ensure_private(&self, file: &File) -> Result<(), ProviderFault> {
-        let metadata = file.metadata().map_err(|cause| self.unreadable(cause))?;
-        let mode = metadata.mode() & 0o7777;
-        if mode & OTHERS != 0 {
-            let fault =
-                format!("its mode is {mode:04o} and must be 0600: others have access to it");
-            return Err(self.wrong(fault));
+        match exposure(file).map_err(|cause| self.unreadable(cause))? {
+            Some(fault) => Err(self.wrong(fault)),
+            None => Ok(()),
         }
-        let own = rustix::process::geteuid().as_raw();
-        if metadata.uid() != own && metadata.uid() != 0 {
-            return Err(self.wrong("it belongs to another user"));
-        }
-        Ok(())
     }
 
     /// The whole table. No error shows any of the text: a line of it may be a value.
