@@ -18,6 +18,8 @@ mod held;
 mod lease;
 mod node;
 mod orders;
+#[cfg(test)]
+mod simulation;
 
 pub use crate::lease::{AfterRenewal, LeaseRules};
 pub use crate::node::{FleetNode, NodeBounds};

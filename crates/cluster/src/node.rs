@@ -15,6 +15,8 @@ pub struct NodeBounds {
     pub look_every: Duration,
     /// How long it leaves a run to others that it cannot execute.
     pub shun: Duration,
+    /// How often it looks at all of its claims: a claim that was executed late, or twice, is one that it does not know.
+    pub check_every: Duration,
 }
 
 /// A server in a fleet: the runs that it has claimed in its present epoch, and what is to be done about them. `K` names a
@@ -30,8 +32,10 @@ pub struct FleetNode<K> {
     is_draining: bool,
     /// True if there may be runs to claim.
     is_woken: bool,
-    /// When it looked last and found nothing more.
+    /// When it looked last for runs.
     looked: Option<Duration>,
+    /// When it looked last at all of its claims.
+    checked: Duration,
     is_claiming: bool,
     /// True if a claim had no answer.
     is_unsure: bool,
@@ -51,6 +55,7 @@ impl<K: Ord + Clone> FleetNode<K> {
             is_draining: false,
             is_woken: true,
             looked: None,
+            checked: Duration::ZERO,
             is_claiming: false,
             is_unsure: false,
             is_beginning: false,
@@ -101,13 +106,17 @@ impl<K: Ord + Clone> FleetNode<K> {
         let claimed = self.claimed();
         let room = free_workers.min(self.bounds.most_claimed).saturating_sub(claimed);
         let is_due = self.is_woken || self.wake_at().is_none_or(|due| due <= now);
-        let (most, is_unsure) = (room, self.is_unsure);
+        let is_check = now >= self.checked.saturating_add(self.bounds.check_every);
+        let (most, is_unsure) = (room, self.is_unsure || (is_check && !self.is_draining));
         if !is_unsure && (self.is_draining || most == 0 || !is_due) {
             return None;
         }
         self.is_claiming = true;
         self.is_woken = false;
         self.looked = Some(now);
+        if is_unsure {
+            self.checked = now;
+        }
         Some(ClaimOrder { epoch, most, except: self.shunned.keys().cloned().collect(), is_unsure })
     }
 

@@ -28,6 +28,9 @@ const MOST_CLAIMED: usize = 32;
 /// How often a server without a sign of work looks for some.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
+/// How often a server looks at all of its claims.
+const CHECK_EVERY: Duration = Duration::from_secs(10);
+
 /// How long a server leaves a run to others that it cannot execute.
 const SHUN: Duration = Duration::from_secs(5);
 
@@ -83,7 +86,12 @@ impl Fleet {
     /// A server that has claimed nothing yet.
     pub(super) fn new(parts: FleetParts, submissions: mpsc::Sender<Submission>) -> Self {
         let FleetParts { table, key, authentication, budget } = parts;
-        let bounds = NodeBounds { most_claimed: MOST_CLAIMED, look_every: LOOK_EVERY, shun: SHUN };
+        let bounds = NodeBounds {
+            most_claimed: MOST_CLAIMED,
+            look_every: LOOK_EVERY,
+            shun: SHUN,
+            check_every: CHECK_EVERY,
+        };
         let mut node = FleetNode::new(bounds);
         let epoch = table.holder().epoch;
         drop(node.joined(epoch));
