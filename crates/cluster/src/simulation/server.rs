@@ -110,7 +110,7 @@ impl Server {
             self.follow(epoch);
         }
         self.prepare(now, dice);
-        self.finish(now, &mut sent);
+        self.finish(now, &mut sent, dice);
         let time = Duration::from_millis(now);
         sent.extend(self.node.next_claim(time, self.free()).map(Statement::Claim));
         sent.extend(self.node.next_begin().map(Statement::Begin));
@@ -150,7 +150,7 @@ impl Server {
         }
     }
 
-    fn finish(&mut self, now: u64, sent: &mut Vec<Statement>) {
+    fn finish(&mut self, now: u64, sent: &mut Vec<Statement>, dice: &mut Dice) {
         let due: Vec<Run> =
             self.running.iter().filter(|(_, at)| **at <= now).map(|(run, _)| *run).collect();
         for run in due {
@@ -162,7 +162,9 @@ impl Server {
             }
         }
         for (run, (epoch, is_sent)) in &mut self.ends {
-            if !std::mem::replace(is_sent, true) {
+            // Ends gather for a while.
+            if !*is_sent && dice.one_in(8) {
+                *is_sent = true;
                 sent.push(Statement::End { run: *run, epoch: *epoch });
             }
         }
@@ -272,7 +274,8 @@ impl Server {
             self.waiting.retain(|one| one != run);
         }
         for run in &decided.execute {
-            self.running.insert(*run, now + 50 + dice.below(1_200));
+            let time = if dice.one_in(2) { 50 } else { 1_200 };
+            self.running.insert(*run, now + dice.below(time));
         }
         decided.execute
     }

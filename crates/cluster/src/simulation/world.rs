@@ -226,7 +226,8 @@ impl World {
         let delay = if has_trouble && self.dice.one_in(25) { slow } else { quick };
         let is_lost = has_trouble && self.dice.one_in(30);
         let executed_at = (!is_lost).then_some(self.now + delay);
-        let back = self.dice.below(2 * MOMENT);
+        let (back, slowly_back) = (self.dice.below(2 * MOMENT), self.dice.below(LEASE));
+        let back = if has_trouble && self.dice.one_in(12) { slowly_back } else { back };
         let is_answer_lost = has_trouble && self.dice.one_in(30);
         let patience = if is_lost || is_answer_lost { LEASE / 2 } else { back };
         let repeats = has_trouble && self.troubles.repeats && self.dice.one_in(40);
