@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// How far a run is that a server has claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Stage {
     /// It is prepared, or waits for a worker.
     Claimed,
@@ -20,7 +20,7 @@ pub(crate) enum Stage {
 }
 
 /// The runs that a server has claimed in its epoch.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct HeldRuns<K> {
     runs: BTreeMap<K, Stage>,
 }

@@ -19,6 +19,8 @@ mod lease;
 mod node;
 mod orders;
 #[cfg(test)]
+mod protocol_tests;
+#[cfg(test)]
 mod simulation;
 
 pub use crate::lease::{AfterRenewal, LeaseRules};

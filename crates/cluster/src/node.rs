@@ -7,7 +7,7 @@ use crate::held::{HeldRuns, Stage};
 use crate::orders::{BeginOrder, ClaimOrder, Decided, GiveBackOrder, Lost, Unanswered};
 
 /// The bounds of a server in a fleet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeBounds {
     /// Most runs that it has claimed and not begun; at least 1.
     pub most_claimed: usize,
@@ -21,7 +21,7 @@ pub struct NodeBounds {
 
 /// A server in a fleet: the runs that it has claimed in its present epoch, and what is to be done about them. `K` names a
 /// run. Times are since some moment, and never go back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FleetNode<K> {
     bounds: NodeBounds,
     /// None before it has joined.
