@@ -111,6 +111,7 @@ impl RemoteParts {
 
     /// Gives a copy up.
     pub(super) async fn forget_copy(&self, tenant: &TenantId, id: &BlobId) {
+        let _none_is_spooled = self.spooled.write().await;
         match self.local.remove(tenant, id).await {
             Ok(()) | Err(BlobError::NotFound { .. }) => {}
             Err(fault) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, RwLock as AsyncRwLock};
 
 use crate::blobs::config::BlobStoreConfig;
 use crate::blobs::content::trailer::StoredBlob;
@@ -38,6 +38,8 @@ pub(super) struct RemoteParts {
     pub(super) pins: Arc<PinnedBlobs>,
     /// The blobs that are being fetched.
     pub(super) fetches: Mutex<HashMap<BlobKey, Weak<AsyncMutex<()>>>>,
+    /// Lets nobody give a copy up that was spooled and is not open yet.
+    pub(super) spooled: AsyncRwLock<()>,
 }
 
 impl RemoteParts {

@@ -32,19 +32,24 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const ASK_AGAIN: u64 = 4 << 20;
 
 impl RemoteParts {
-    /// Makes content that was spooled a blob, unless the tenant has it already. A future that is dropped goes on.
+    /// Makes content a blob once it is spooled, unless the tenant has it already. A future that is dropped goes on.
     pub(super) async fn publish(
         self: &Arc<Self>,
         tenant: &TenantId,
-        copy: StoredBlob,
+        spooled: BlobFuture<'static, StoredBlob>,
     ) -> Result<WrittenBlob, BlobError> {
         let (remote, tenant) = (Arc::clone(self), tenant.clone());
         let published = tokio::spawn(async move {
-            let opened = remote.local.open(&tenant, &copy.id).await?;
+            let opened = {
+                let _spooled = remote.spooled.read().await;
+                let copy = spooled.await?;
+                remote.local.open(&tenant, &copy.id).await?
+            };
             let published = remote.publish_copy(&tenant, &opened).await;
             if published.is_err() {
+                let id = opened.blob.id.clone();
                 drop(opened);
-                remote.forget_copy(&tenant, &copy.id).await;
+                remote.forget_copy(&tenant, &id).await;
             }
             published
         });
@@ -234,8 +239,9 @@ impl BlobWriter for RemoteWriter {
 
     fn finish(self: Box<Self>) -> BlobFuture<'static, WrittenBlob> {
         Box::pin(async move {
-            let copy = self.spool.ok_or_else(given_up)?.finish().await?.blob;
-            self.remote.publish(&self.tenant, copy).await
+            let spool = self.spool.ok_or_else(given_up)?;
+            let spooled = Box::pin(async move { Ok(spool.finish().await?.blob) });
+            self.remote.publish(&self.tenant, spooled).await
         })
     }
 }

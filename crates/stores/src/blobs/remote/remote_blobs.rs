@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use tokio::sync::RwLock as AsyncRwLock;
 
 use crate::blobs::config::BlobStoreConfig;
 use crate::blobs::content::kind::BlobKind;
@@ -38,8 +39,8 @@ impl RemoteBlobs {
         (config, clock): (BlobStoreConfig, Clock),
     ) -> Self {
         let place = ObjectPlace::new(objects, prefix);
-        let (pins, fetches) = (Arc::default(), Mutex::default());
-        Self(Arc::new(RemoteParts { local, rows, place, config, clock, pins, fetches }))
+        let (pins, fetches, spooled) = (Arc::default(), Mutex::default(), AsyncRwLock::default());
+        Self(Arc::new(RemoteParts { local, rows, place, config, clock, pins, fetches, spooled }))
     }
 
     /// The copies on this machine.
@@ -87,8 +88,9 @@ impl BlobStore for RemoteBlobs {
         content: Vec<u8>,
     ) -> BlobFuture<'a, StoredBlob> {
         Box::pin(async move {
-            let copy = self.0.local.put(tenant, kind, content).await?;
-            Ok(self.0.publish(tenant, copy).await?.blob)
+            let (local, of, kind) = (self.0.local.clone(), tenant.clone(), kind.clone());
+            let spooled = Box::pin(async move { local.put(&of, &kind, content).await });
+            Ok(self.0.publish(tenant, spooled).await?.blob)
         })
     }
 
