@@ -259,13 +259,13 @@ fn names_and_limits_of_calls_hold_for_all_servers_together() {
     };
     let of_one_name: BTreeSet<String> = thread::scope(|scope| {
         let calls: Vec<_> = (0..12)
-            .map(|number| scope.spawn(move || submit(number, "'one'", Some("a name"))))
+            .map(|number| scope.spawn(move || submit(number, "'one'", Some("a-name"))))
             .collect();
         let ids = calls.into_iter().map(|call| call.join().unwrap().unwrap()["run_id"].to_string());
         ids.collect()
     });
     assert_eq!(of_one_name.len(), 1, "{of_one_name:?}");
-    let other = submit(1, "'other'", Some("a name")).unwrap_err();
+    let other = submit(1, "'other'", Some("a-name")).unwrap_err();
     assert!(other.message.contains("names another call"), "{other:?}");
     site.until(BEGUN, 0);
     site.until(WAITING, 0);
@@ -305,7 +305,7 @@ fn a_skill_is_executed_where_it_is_as_it_was() {
     let Some(site) = Site::start() else { return };
     let (here, elsewhere) = (SkillFolder::new(), SkillFolder::new());
     here.action("test.here", "1.0.0", "def main(args):\n    return 'here'\n");
-    let roots = [&here, &elsewhere].map(|folder| format!("skills.roots=[\"{}\"]", folder.path()));
+    let roots = [&here, &elsewhere].map(|folder| format!("skills.roots={}", folder.path()));
     let one = site.server("one", &[&roots[0]]);
     let other = site.server("other", &[&roots[1]]);
     let execute = json!({"name": "test.here", "args": {}, "detach": true});

@@ -241,13 +241,14 @@ mod tests {
         let (caller, run) = (Caller::local("req_1"), RunId::generate());
         let key = RequestKey { name: "k".to_owned(), call: Digest::of(b"call") };
         let note = record(&run, "interrupted");
-        assert_eq!(first.note_detached(&note, Some(&key)).await.unwrap(), None);
+        let noted = first.note_detached(&note, Some(&key)).await.unwrap();
+        assert!(matches!(noted, NotedHere::By(_)), "{noted:?}");
         let (second, _writer) = server(&path, &ServerId::generate()).await;
         let begun = second.run_of_key(&caller.tenant, &key).await.unwrap().unwrap();
         assert_eq!((begun.status, &begun.run_id), (RunProgress::Running, &run));
         let other = record(&RunId::generate(), "interrupted");
         let known = second.note_detached(&other, Some(&key)).await.unwrap();
-        assert_eq!(known, Some(KnownKey::Run(run.clone())));
+        assert_eq!(known, NotedHere::Known);
         let id = run.as_str();
         let FoundRun::Active(view) = second.find(&caller, id, Duration::ZERO).await.unwrap() else {
             panic!("it is reported as ended");
@@ -258,8 +259,11 @@ mod tests {
         {
             assert!(matches!(refused, Err(ServiceError::RecordNotWritten)), "{refused:?}");
         }
-        let refused = second.cancel(&caller, id).await;
-        assert!(matches!(refused, Err(ServiceError::RunOfOtherServer)), "{refused:?}");
+        // It is asked to stop, and has not stopped yet.
+        let asked = second.cancel(&caller, id).await.unwrap();
+        assert_eq!((asked.status, asked.outcome), (RunProgress::Running, None));
+        let cancelled = first.table().unwrap().cancelled().await.unwrap();
+        assert_eq!(cancelled, [(caller.tenant.clone(), run.clone())]);
         // Who waits sees the end that the first server writes.
         let waiting = {
             let (second, caller, run) = (Arc::clone(&second), caller.clone(), run.clone());

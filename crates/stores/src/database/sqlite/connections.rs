@@ -27,6 +27,9 @@ const MAX_LOG: &str = "67108864";
 /// short.
 pub(super) const CONNECTIONS: u32 = 4;
 
+/// Attempts to fold a log into its file that the last connection has left. Others may use the file.
+const FOLDS: u32 = 2;
+
 /// A transaction that writes.
 pub(super) type Writing = Transaction<'static, Sqlite>;
 
@@ -84,8 +87,21 @@ impl SqliteFile {
     }
 
     /// Closes all connections. The last process that closes the file folds its log into it.
+    ///
+    /// Two connections that are closed at the same moment each see the other one, and none of them does that. So while
+    /// there is a log, one more is opened, and closed alone.
     pub(in crate::database) async fn close(&self) {
         self.pool.close().await;
+        let options = self.pool.connect_options();
+        let log = file::log_of(options.get_filename());
+        for _ in 0..FOLDS {
+            if !log.try_exists().unwrap_or(false) {
+                return;
+            }
+            // What cannot be opened any more is left as it is: the next start says why.
+            let Ok(connection) = options.connect().await else { return };
+            connection.close().await.ok();
+        }
     }
 }
 

@@ -238,14 +238,21 @@ async fn runs_of_others_go_on_when_a_second_server_starts() {
         let known = second.note_detached(&detached("acme", 2), Some(&named)).await.unwrap();
         assert_eq!(known, Some(KnownKey::Run(id(1))), "one call begins one run");
         assert_eq!(outcome(&second, "acme", 1).await, None);
-        // To its own server the same note says that the end was lost, unless the run is active there.
-        assert!(matches!(elsewhere(&first, "acme", 1).await, Some(RunElsewhere::Over(_))));
         // The end is written by the first server, and the second one sees it.
         let mut ended = detached("acme", 1);
         ended.outcome = RunOutcomeKind::Completed;
         first.insert(&[Row::of(&ended, None, None).unwrap()], 0).await.unwrap();
         assert_eq!(elsewhere(&second, "acme", 1).await, None);
         assert_eq!(outcome(&second, "acme", 1).await, Some(RunOutcomeKind::Completed));
+        // To its own server the same note says that the end was lost, unless the run is active there. It is the end.
+        let holder = first.holder();
+        first.note_detached(&detached("acme", 3), None).await.unwrap();
+        let Some(RunElsewhere::Over(text)) = elsewhere(&first, "acme", 3).await else { panic!() };
+        assert!(text.contains("could not record the outcome"), "{text}");
+        ended.run_id = id(3);
+        let row = Row { holder: Some(holder), ..Row::of(&ended, None, None).unwrap() };
+        assert_eq!(first.insert(&[row], 0).await.unwrap(), 1, "it comes too late");
+        assert_eq!(outcome(&second, "acme", 3).await, Some(RunOutcomeKind::Interrupted));
     }
 }
 

@@ -682,10 +682,11 @@ impl RunQueue for MemoryRecords {
         outcomes.sort_by_key(|(number, _)| *number);
         let outcomes: Vec<Queued> = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
         // The order of a submission is that of its runs.
-        for (number, run) in runs.iter().enumerate() {
-            if let Some(one) = tables.waiting.get_mut(&place(&run.tenant, &run.run)) {
-                one.queued_us = now * 1_000 + u64::try_from(number).unwrap();
-            }
+        let is_new = |queued: &Queued| matches!(queued, Queued::Waiting | Queued::Claimed);
+        let new = runs.iter().zip(&outcomes).filter(|(_, queued)| is_new(queued));
+        for (number, (run, _)) in new.enumerate() {
+            let one = tables.waiting.get_mut(&place(&run.tenant, &run.run)).unwrap();
+            one.queued_us = now * 1_000 + u64::try_from(number).unwrap();
         }
         Ok(outcomes)
     }
