@@ -32,8 +32,8 @@ pub use crate::reader::quantities::parse_duration;
 pub use crate::reload::ReloadedConfig;
 pub use crate::setting_table::with_settings_table;
 pub use crate::settings::{
-    AuthMode, CgroupUse, CompileMetered, Config, DatabaseConfig, FleetSettings, LogFormat, LogLevel,
-    RequireLockdown, TrustedKey,
+    AuthMode, CgroupUse, CompileMetered, Config, DatabaseConfig, FleetSettings, LogFormat,
+    LogLevel, RequireLockdown, TrustedKey,
 };
 pub use crate::tables::tools::{MAX_TOOL_SERVERS, check_tool_server_name, is_own_tool_header};
 

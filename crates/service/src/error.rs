@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::task::JoinError;
 
+use crate::fleet::error::FleetError;
 use crate::run::packages::packages_error::PackagesError;
 use crate::run::prepare::metering::NotMetering;
 use crate::sessions::files::error::FilesError;
@@ -131,21 +132,9 @@ pub enum ServiceError {
         /// The most that they may have.
         largest: ByteCount,
     },
-    /// A call was not submitted to the fleet, as far as is known.
-    #[error(
-        "the database of the fleet does not answer, so it is not known whether the run was accepted; repeat \
-         the call with an `idempotency_key`"
-    )]
-    NotSubmitted,
-    /// The order of a run in the fleet cannot be opened or read here.
-    #[error("this server cannot read the order of the run")]
-    OrderUnreadable,
-    /// This server has something else than the server that took the call.
-    #[error("this server has other {what} than the one that took the call")]
-    OtherHere {
-        /// What is different.
-        what: &'static str,
-    },
+    /// A call in a fleet.
+    #[error(transparent)]
+    Fleet(#[from] FleetError),
     /// Another call has the name of a run in the background.
     #[error("parameter `idempotency_key` names another call; choose another name")]
     KeyOfOtherCall,
@@ -354,6 +343,7 @@ impl ServiceError {
             Self::Registry(error) => error.kind(),
             Self::Blob(error) => error.kind(),
             Self::Dispatch(error) => error.kind(),
+            Self::Fleet(error) => error.kind(),
             Self::Packages(error) => error.kind(),
             Self::TooManyCalls(_) | Self::TooManyDetached { .. } | Self::TooManyWaits => {
                 ErrorKind::RateLimited
@@ -374,9 +364,6 @@ impl ServiceError {
             | Self::Records(_)
             | Self::Keys(_)
             | Self::KnownRun
-            | Self::NotSubmitted
-            | Self::OrderUnreadable
-            | Self::OtherHere { .. }
             | Self::Reproducible(NotReproducible::Failed)
             | Self::Interrupted(_) => ErrorKind::Internal,
         }

@@ -26,7 +26,7 @@ pub use crate::authentication::{Authentication, RefusedCaller};
 pub use crate::authorisation::ensure_may_operate;
 pub use crate::caller::{Caller, sole_tenant};
 pub use crate::error::ServiceError;
-pub use crate::fleet::{FleetKey, FleetKeyError, FleetParts, FleetTasks};
+pub use crate::fleet::{FleetError, FleetKey, FleetKeyError, FleetParts, FleetTasks};
 pub use crate::local_run::{LocalProgram, LocalRecord, LocalResult, LocalRun, RepeatedRun};
 pub use crate::methods::Methods;
 pub use crate::published_skill::PublishedSkill;

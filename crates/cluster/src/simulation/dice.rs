@@ -1,4 +1,4 @@
-//! Chance that follows from a seed: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
+//! Chance that follows from a seed: `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
 //! 2014).
 
 pub(super) struct Dice(u64);

@@ -187,7 +187,7 @@ impl Server {
                     self.rules.interrupted();
                 }
             }
-            (Statement::Renew { .. }, answer) => return (Vec::new(), self.renewed(answer)),
+            (Statement::Renew { .. }, answer) => return (Vec::new(), self.renewed(&answer)),
             (Statement::Claim(order), answer) => self.claimed(now, order, answer, dice),
             (Statement::Begin(order), answer) => {
                 return (self.begun(now, order, answer, dice), Vec::new());
@@ -216,11 +216,11 @@ impl Server {
         (Vec::new(), Vec::new())
     }
 
-    fn renewed(&mut self, answer: Result<Answer, Unanswered>) -> Vec<Statement> {
+    fn renewed(&mut self, answer: &Result<Answer, Unanswered>) -> Vec<Statement> {
         self.is_renewing = false;
         match answer {
             Ok(Answer::Renewed { was_late }) => {
-                let judges = self.rules.renewed(was_late) == AfterRenewal::Judge;
+                let judges = self.rules.renewed(*was_late) == AfterRenewal::Judge;
                 match judges || self.planted == Planted::JudgesAtOnce {
                     true => vec![Statement::Judge],
                     false => Vec::new(),

@@ -12,6 +12,7 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use crate::error::ServiceError;
+use crate::fleet::error::FleetError;
 use crate::fleet::execute::refused_by_all;
 use crate::fleet::member::{Fleet, FleetParts, RunName, Submission};
 use crate::runs::active::StopReason;
@@ -201,7 +202,7 @@ impl Fleet {
         let sent = self.submissions.send(Submission { order, outcome }).await;
         sent.map_err(|_ended| ServiceError::Stopping)?;
         let submitted = submitted.await.map_err(|_ended| ServiceError::Stopping)?;
-        submitted.ok_or_else(|| ServiceError::NotSubmitted)
+        Ok(submitted.ok_or(FleetError::NotSubmitted)?)
     }
 
     /// Ends runs that no server could execute in their longest wait.

@@ -7,6 +7,7 @@ use tracing::{Instrument as _, Span, error, warn};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::fleet::error::FleetError;
 use crate::fleet::member::{Fleet, RunName};
 use crate::fleet::order::{OrderedCall, OrderedRun, OrderedSkill, RunOrder};
 use crate::fleet::placed_run::PlacedRun;
@@ -83,16 +84,15 @@ impl Service {
         let memory = CallMemory::new(&fleet.budget).in_background(seat.memory());
         let size = ByteCount::from(claimed.sealed.len().saturating_mul(COPIES));
         memory.reserve(ByteCount::bytes(size.as_u64().saturating_add(RUN.as_u64())))?;
-        let (order, caller) =
-            opened(fleet, claimed, memory).ok_or(ServiceError::OrderUnreadable)?;
+        let (order, caller) = opened(fleet, claimed, memory).ok_or(FleetError::Unreadable)?;
         let OrderedRun { call, skills, engine } = order;
         fleet.authentication.confirm(caller.credential.as_ref())?;
         if engine.is_some_and(|engine| engine != self.supplies.packages.engine) {
-            return Err(ServiceError::OtherHere { what: "engine" });
+            return Err(FleetError::OtherHere { what: "engine" }.into());
         }
         let plan = Box::pin(self.plan_ordered(&caller, call.pinned_to(&skills))).await?;
         if OrderedSkill::all_of(&plan) != skills {
-            return Err(ServiceError::OtherHere { what: "skills" });
+            return Err(FleetError::OtherHere { what: "skills" }.into());
         }
         plan.ensure_allowed(&caller)?;
         let placed = Some(Arc::clone(placed));

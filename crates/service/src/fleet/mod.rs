@@ -8,6 +8,7 @@
 //! | `submission.rs` | a call becomes an order                                                            |
 //! | `placed_run.rs` | a run that came out of the queue, from its claim to its end                        |
 //! | `execute.rs`    | an order becomes a run of this server                                              |
+//! | `error.rs`      | errors of calls in a fleet                                                        |
 //! | `driver.rs`     | claims, begins and gives back, as the rules say                                    |
 //!
 //! INVARIANT(begun-once): a run is executed by the server, in the epoch, that has moved it from the queue to
@@ -17,6 +18,7 @@
 //! for a worker is over.
 
 mod driver;
+pub(crate) mod error;
 mod execute;
 pub(crate) mod member;
 pub(crate) mod order;
@@ -25,5 +27,6 @@ mod seal;
 mod submission;
 
 pub use crate::fleet::driver::FleetTasks;
+pub use crate::fleet::error::FleetError;
 pub use crate::fleet::member::FleetParts;
 pub use crate::fleet::seal::{FleetKey, FleetKeyError};

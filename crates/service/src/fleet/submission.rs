@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
+use crate::fleet::error::FleetError;
 use crate::fleet::member::Fleet;
 use crate::fleet::order::{OrderedCall, OrderedCaller, OrderedSkill, RunOrder};
 use crate::run::background::detach::{ensure_background, needs_records};
@@ -92,7 +93,7 @@ impl Service {
         Ok(QueuedOrder {
             record: draft.if_interrupted(),
             key,
-            sealed: sealed.ok_or(ServiceError::OrderUnreadable)?,
+            sealed: sealed.ok_or(FleetError::Unreadable)?,
             most: u64::try_from(most).unwrap_or(u64::MAX),
             longest_wait: self.policy.detach.longest_wait,
             claims: self.has_room_for_claims(fleet),

@@ -78,20 +78,25 @@ impl RunHistory {
             let found = table.cancelled().await;
             let was_failing = std::mem::replace(&mut is_failing, found.is_err());
             match found {
-                Ok(found) => {
-                    stopped.retain(|run| found.iter().any(|(_, other)| other == run));
-                    for (tenant, run) in found {
-                        if let Some(active) = self.active().find(&tenant, None, &run)
-                            && stopped.insert(run)
-                        {
-                            active.stop(StopReason::Cancelled);
-                        }
-                    }
-                }
+                Ok(found) => self.stop_all(found, &mut stopped),
                 Err(fault) if !was_failing => {
                     warn!("cancelled runs cannot be looked up: {}", CauseChain(&fault));
                 }
                 Err(_) => {}
+            }
+        }
+    }
+}
+
+impl RunHistory {
+    /// Stops these runs, each once.
+    fn stop_all(&self, found: Vec<(TenantId, RunId)>, stopped: &mut HashSet<RunId>) {
+        stopped.retain(|run| found.iter().any(|(_, other)| other == run));
+        for (tenant, run) in found {
+            if let Some(active) = self.active().find(&tenant, None, &run)
+                && stopped.insert(run)
+            {
+                active.stop(StopReason::Cancelled);
             }
         }
     }

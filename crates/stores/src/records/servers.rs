@@ -5,14 +5,15 @@
 //! left at once, without waiting for a lease: the lock of the data folder, where the id of the server
 //! is kept, tells that the former life is over.
 //!
-//! A server judges others only after it has renewed its own lease [`STEADY`] times in a row. So a
+//! A server judges others only after it has renewed its own lease [`LeaseRules::STEADY`] times in a row. So a
 //! database that was out of reach for all servers ends no run when it comes back.
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
@@ -23,17 +24,12 @@ use crate::records::store::{NotesOf, RecordStore, Renewed, RequestKey};
 use crate::records::table::RecordTable;
 use crate::records::table::detached::{NotedRun, UnrecordedRun};
 use crate::records::table::idempotency_keys::KnownKey;
+use wardian_cluster::{AfterRenewal, LeaseRules};
 use wardian_vocabulary::error::CauseChain;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// How long a lease lasts without being renewed.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
-
-/// Renewals in the time of one lease.
-const RENEWALS: u32 = 3;
-
-/// Renewals in a row, for two leases, after which a server judges others.
-pub(crate) const STEADY: u32 = 2 * RENEWALS;
 
 /// The records, as one server uses them. Clones are the same server.
 #[derive(Debug, Clone)]
@@ -47,8 +43,7 @@ struct Membership {
     server: ServerId,
     lease: Duration,
     epoch: AtomicU64,
-    /// Renewals in a row.
-    renewals: AtomicU32,
+    rules: Mutex<LeaseRules>,
     /// Lets one task join again.
     joining: tokio::sync::Mutex<()>,
 }
@@ -101,7 +96,7 @@ impl ServerRecords {
             server,
             lease,
             epoch: AtomicU64::new(epoch),
-            renewals: AtomicU32::new(0),
+            rules: Mutex::default(),
             joining: tokio::sync::Mutex::new(()),
         };
         let interrupted = table.end_interrupted().await?;
@@ -185,7 +180,7 @@ impl ServerRecords {
 
     /// Renews the lease until it is dropped, and ends what servers have left whose leases have ended.
     pub async fn follow(&self) {
-        let mut clock = interval(self.membership.lease / RENEWALS);
+        let mut clock = interval(self.membership.lease / LeaseRules::RENEWALS);
         clock.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_failing = false;
         loop {
@@ -212,7 +207,7 @@ impl ServerRecords {
         match self.renew_once().await {
             Ok(renewal) => Ok(renewal),
             Err(fault) => {
-                self.membership.renewals.store(0, Ordering::Release);
+                self.membership.rules.lock().interrupted();
                 Err(fault)
             }
         }
@@ -221,19 +216,16 @@ impl ServerRecords {
     async fn renew_once(&self) -> Result<Renewal, DatabaseError> {
         let holder = self.holder();
         let mut renewal = Renewal { was_over: false, interrupted: 0 };
-        let before = match self.table.store().renew(&holder, self.membership.lease).await? {
-            Renewed::InTime => self.membership.renewals.load(Ordering::Acquire),
-            // This server was held up, and perhaps all were.
-            Renewed::Late => 0,
+        let was_late = match self.table.store().renew(&holder, self.membership.lease).await? {
+            Renewed::InTime => false,
+            Renewed::Late => true,
             Renewed::EpochOver => {
                 self.join_again(&holder).await?;
                 renewal.was_over = true;
                 return Ok(renewal);
             }
         };
-        let renewals = before.saturating_add(1).min(STEADY);
-        self.membership.renewals.store(renewals, Ordering::Release);
-        if renewals < STEADY {
+        if self.membership.rules.lock().renewed(was_late) == AfterRenewal::Nothing {
             return Ok(renewal);
         }
         self.table.store().end_expired(&holder.server).await?;
@@ -261,7 +253,7 @@ impl ServerRecords {
              another server"
         );
         let epoch = self.table.store().join(&holder.server, self.membership.lease).await?;
-        self.membership.renewals.store(0, Ordering::Release);
+        self.membership.rules.lock().interrupted();
         self.membership.epoch.store(epoch, Ordering::Release);
         Ok(())
     }

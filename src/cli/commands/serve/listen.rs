@@ -167,8 +167,7 @@ async fn listen(
     let sessions = assembly::open_sessions(config, sessions).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
-    let fleet =
-        assembly::fleet_parts(config, records.table(), &authentication, server.budget())?;
+    let fleet = assembly::fleet_parts(config, records.table(), &authentication, server.budget())?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
     let pages = config.http.serves_console.then(console::pages);

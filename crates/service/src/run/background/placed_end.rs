@@ -65,6 +65,7 @@ impl PlacedEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fleet::error::FleetError;
     use wardian_formats::protocol::params_error::ParamsError;
     use wardian_vocabulary::budget::BudgetExhausted;
 
@@ -81,7 +82,7 @@ mod tests {
             (DispatchError::TooMuchMemory.into(), elsewhere),
             (ServiceError::Stopping, here),
             (BudgetExhausted.into(), elsewhere),
-            (ServiceError::OtherHere { what: "skills" }, elsewhere),
+            (FleetError::OtherHere { what: "skills" }.into(), elsewhere),
             (wrong.into(), PlacedEnd::Record),
         ];
         for (error, expected) in rows {

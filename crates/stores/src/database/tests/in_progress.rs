@@ -6,11 +6,12 @@ use crate::database::tests::{
     Place, detached, fill, id, key, limits, listed, numbers, row, tenant, trim,
 };
 use crate::records::row::Row;
-use crate::records::servers::{LEASE, STEADY};
+use crate::records::servers::LEASE;
 use crate::records::{
     KnownKey, NotedRun, RecordTable, RecordsConfig, RequestKey, RunElsewhere, RunFilter, RunHolder,
     RunOutcomeKind, RunRecord, ServerId, ServerRecords,
 };
+use wardian_cluster::LeaseRules;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 #[tokio::test]
@@ -248,7 +249,7 @@ async fn runs_of_others_go_on_when_a_second_server_starts() {
         let holder = first.holder();
         first.note_detached(&detached("acme", 3), None).await.unwrap();
         let Some(RunElsewhere::Over(text)) = elsewhere(&first, "acme", 3).await else { panic!() };
-        assert!(text.contains("could not record the outcome"), "{text}");
+        assert!(text.contains("\"interrupted\""), "{text}");
         ended.run_id = id(3);
         let row = Row { holder: Some(holder), ..Row::of(&ended, None, None).unwrap() };
         assert_eq!(first.insert(&[row], 0).await.unwrap(), 1, "it comes too late");
@@ -273,13 +274,13 @@ async fn the_runs_of_a_server_end_after_its_lease() {
         let (gone, server) = (place.server().await, place.server().await);
         gone.note_detached(&detached("acme", 1), Some(&key("k", "call"))).await.unwrap();
         place.pass(LEASE - Duration::from_millis(1));
-        assert_eq!(renew(&server, 2 * STEADY).await, 0, "{}", place.name());
+        assert_eq!(renew(&server, 2 * LeaseRules::STEADY).await, 0, "{}", place.name());
         assert!(goes_on(elsewhere(&server, "acme", 1).await.as_ref()));
         place.pass(Duration::from_millis(1));
         assert_eq!(renew(&server, 1).await, 1);
         assert_eq!(elsewhere(&server, "acme", 1).await, None);
         assert_eq!(outcome(&server, "acme", 1).await, Some(RunOutcomeKind::Interrupted));
-        assert_eq!(renew(&server, STEADY).await, 0, "it ends once");
+        assert_eq!(renew(&server, LeaseRules::STEADY).await, 0, "it ends once");
         let known = server.find_key(&tenant("acme"), &key("k", "call")).await.unwrap();
         assert_eq!(known, Some(KnownKey::Run(id(1))), "its call is not executed again");
     }
@@ -293,15 +294,15 @@ async fn a_server_that_was_held_up_judges_nobody_for_two_leases() {
         one.note_detached(&detached("acme", 1), None).await.unwrap();
         // A new server.
         place.pass(LEASE);
-        assert_eq!(renew(&other, STEADY - 1).await, 0, "{}", place.name());
-        renew(&one, STEADY).await;
+        assert_eq!(renew(&other, LeaseRules::STEADY - 1).await, 0, "{}", place.name());
+        renew(&one, LeaseRules::STEADY).await;
         assert_eq!(renew(&other, 1).await, 0);
         // The machine slept: both leases have ended, and either may be the first to wake.
         place.pass(4 * LEASE);
-        assert_eq!(renew(&other, STEADY - 1).await, 0);
+        assert_eq!(renew(&other, LeaseRules::STEADY - 1).await, 0);
         assert!(goes_on(elsewhere(&other, "acme", 1).await.as_ref()));
         renew(&one, 1).await;
-        assert_eq!(renew(&other, STEADY).await, 0);
+        assert_eq!(renew(&other, LeaseRules::STEADY).await, 0);
         assert_eq!(outcome(&other, "acme", 1).await, None);
     }
 }
@@ -313,15 +314,15 @@ async fn a_database_that_was_out_of_reach_ends_no_run() {
     let (one, other) = (place.server().await, place.server().await);
     one.note_detached(&detached("acme", 1), None).await.unwrap();
     place.pass(LEASE / 3 * 2);
-    renew(&other, STEADY).await;
+    renew(&other, LeaseRules::STEADY).await;
     place.set_broken(true).await;
     other.renew().await.unwrap_err();
     // The lease of the one has ended, and that of the other has not.
     place.pass(LEASE / 3 * 2);
     place.set_broken(false).await;
-    assert_eq!(renew(&other, STEADY - 1).await, 0);
+    assert_eq!(renew(&other, LeaseRules::STEADY - 1).await, 0);
     renew(&one, 1).await;
-    assert_eq!(renew(&other, STEADY).await, 0);
+    assert_eq!(renew(&other, LeaseRules::STEADY).await, 0);
     assert!(goes_on(elsewhere(&other, "acme", 1).await.as_ref()));
 }
 
@@ -334,7 +335,7 @@ async fn a_server_whose_runs_were_taken_over_joins_again() {
         let before = late.holder();
         late.note_detached(&detached("acme", 1), None).await.unwrap();
         place.pass(LEASE);
-        assert_eq!(renew(&server, STEADY).await, 1, "{}", place.name());
+        assert_eq!(renew(&server, LeaseRules::STEADY).await, 1, "{}", place.name());
         // The end of the run that others have ended meanwhile.
         let mut ended = detached("acme", 1);
         ended.outcome = RunOutcomeKind::Completed;
@@ -350,7 +351,7 @@ async fn a_server_whose_runs_were_taken_over_joins_again() {
         assert_eq!(renew(&late, 1).await, 0);
         // Noticed by a renewal.
         place.pass(LEASE);
-        assert_eq!(renew(&server, STEADY).await, 1);
+        assert_eq!(renew(&server, LeaseRules::STEADY).await, 1);
         assert!(late.renew().await.unwrap().was_over);
         assert!(late.holder().epoch > after.epoch);
     }

@@ -104,7 +104,17 @@ async fn a_run_waits_is_claimed_begins_and_ends() {
         );
         let counts = QueueCounts { waiting: 2, claimed: 0, begun: 2 };
         assert_eq!(one.queue_counts().await.unwrap(), counts);
-        // One is cancelled while it waits, and one while it goes on.
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_cancelled_while_it_waits_and_while_it_goes_on() {
+    for place in Place::all().await {
+        let (one, other) = (place.server().await, place.server().await);
+        let epoch = one.holder().epoch;
+        one.submit(&[1, 2, 3].map(|number| order("acme", number, None))).await.unwrap();
+        one.claim(epoch, &tenant("acme"), 9, &ids(&[1])).await.unwrap();
+        one.begin(epoch, &runs("acme", &[2, 3])).await.unwrap();
         let cancelled = RunRecord { outcome: RunOutcomeKind::Cancelled, ..detached("acme", 1) };
         assert!(other.end_queued(&cancelled, None).await.unwrap());
         assert!(!other.end_queued(&cancelled, None).await.unwrap(), "it is over");
@@ -228,47 +238,42 @@ async fn a_run_that_waits_too_long_is_found() {
     }
 }
 
+/// Claims and begins runs until none waits, and cancels some as they begin: one of both succeeds. Returns those that it
+/// has begun.
+async fn begin_all(server: ServerRecords) -> Vec<RunId> {
+    let epoch = server.holder().epoch;
+    let mut all = Vec::new();
+    loop {
+        let claimed = server.claim(epoch, &tenant("acme"), 3, &[]).await.unwrap();
+        if claimed.is_empty() {
+            return all;
+        }
+        let names: Vec<_> = claimed.into_iter().map(|one| (one.tenant, one.run)).collect();
+        let (first, rest) = names.split_at(1);
+        let run_id = first[0].1.clone();
+        let outcome = RunOutcomeKind::Cancelled;
+        let cancelled = RunRecord { run_id: run_id.clone(), outcome, ..detached("acme", 0) };
+        let (begun, was_cancelled) =
+            tokio::join!(server.begin(epoch, &names), server.end_queued(&cancelled, None));
+        let begun = begun.unwrap();
+        assert_ne!(begun.contains(&run_id), was_cancelled.unwrap());
+        assert!(rest.iter().all(|(_, run)| begun.contains(run)));
+        all.extend(begun);
+    }
+}
+
 /// Several servers at once, each with connections of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn each_run_is_begun_by_one_of_many_servers() {
+async fn begun_at_most_once() {
     for place in Place::of_servers().await {
-        let mut servers = Vec::new();
-        for _ in 0..4 {
-            servers.push(place.server().await);
-        }
+        let submits = place.server().await;
         let orders: Vec<_> = (0..60).map(|number| order("acme", number, None)).collect();
         for lot in orders.chunks(20) {
-            servers[0].submit(lot).await.unwrap();
+            submits.submit(lot).await.unwrap();
         }
         let mut tasks = Vec::new();
-        for server in servers.clone() {
-            tasks.push(tokio::spawn(async move {
-                let epoch = server.holder().epoch;
-                let mut all = Vec::new();
-                loop {
-                    let claimed = server.claim(epoch, &tenant("acme"), 3, &[]).await.unwrap();
-                    if claimed.is_empty() {
-                        return all;
-                    }
-                    let names: Vec<_> =
-                        claimed.into_iter().map(|one| (one.tenant, one.run)).collect();
-                    let (first, rest) = names.split_at(1);
-                    // Some are cancelled as they begin: one of both succeeds.
-                    let cancelled = RunRecord {
-                        run_id: first[0].1.clone(),
-                        outcome: RunOutcomeKind::Cancelled,
-                        ..detached("acme", 0)
-                    };
-                    let (begun, was_cancelled) = tokio::join!(
-                        server.begin(epoch, &names),
-                        server.end_queued(&cancelled, None)
-                    );
-                    let begun = begun.unwrap();
-                    assert_ne!(begun.contains(&first[0].1), was_cancelled.unwrap());
-                    assert!(rest.iter().all(|(_, run)| begun.contains(run)));
-                    all.extend(begun);
-                }
-            }));
+        for _ in 0..4 {
+            tasks.push(tokio::spawn(begin_all(place.server().await)));
         }
         let mut begun = Vec::new();
         for task in tasks {
@@ -278,10 +283,24 @@ async fn each_run_is_begun_by_one_of_many_servers() {
         begun.sort();
         begun.dedup();
         assert_eq!(begun.len(), total, "none is begun twice");
-        let counts = servers[0].queue_counts().await.unwrap();
+        let counts = submits.queue_counts().await.unwrap();
         assert_eq!(counts, QueueCounts { waiting: 0, claimed: 0, begun: counts.begun });
         assert_eq!(usize::try_from(counts.begun).unwrap(), total);
     }
+}
+
+/// Submits runs of two tenants, of which one has few. Returns how many of its runs were admitted.
+async fn submit_some(server: ServerRecords, submitter: u64) -> usize {
+    let mut admitted = 0;
+    for round in 0..5 {
+        let number = submitter * 10 + round;
+        let few = QueuedOrder { most: 7, ..order("acme", number, None) };
+        let named = order("beta", number, Some(key(&format!("k{round}"), "a")));
+        let outcomes = server.submit(&[few, named]).await.unwrap();
+        admitted += usize::from(outcomes[0] == Submitted::Waiting);
+        assert!(!matches!(outcomes[1], Submitted::TooMany), "{outcomes:?}");
+    }
+    admitted
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -289,20 +308,7 @@ async fn many_submissions_at_once_keep_the_limit_and_give_one_name_once() {
     for place in Place::of_servers().await {
         let mut tasks = Vec::new();
         for submitter in 0..8_u64 {
-            let server = place.server().await;
-            tasks.push(tokio::spawn(async move {
-                let mut admitted = 0;
-                for round in 0..5 {
-                    let number = submitter * 10 + round;
-                    let few = QueuedOrder { most: 7, ..order("acme", number, None) };
-                    let name = Some(key(&format!("k{round}"), "a"));
-                    let named = order("beta", number, name);
-                    let outcomes = server.submit(&[few, named]).await.unwrap();
-                    admitted += usize::from(outcomes[0] == Submitted::Waiting);
-                    assert!(!matches!(outcomes[1], Submitted::TooMany), "{outcomes:?}");
-                }
-                admitted
-            }));
+            tasks.push(tokio::spawn(submit_some(place.server().await, submitter)));
         }
         let mut admitted = 0;
         for task in tasks {
@@ -314,53 +320,53 @@ async fn many_submissions_at_once_keep_the_limit_and_give_one_name_once() {
     }
 }
 
+/// Begins runs and ends each. Returns how many ends were written.
+async fn begin_and_end(server: ServerRecords, numbers: Vec<u64>) -> u64 {
+    let holder = server.holder();
+    let mut written = 0;
+    for number in numbers {
+        let begun = server.begin(holder.epoch, &runs("acme", &[number])).await.unwrap();
+        if begun.len() == 1 {
+            written += 1 - server.insert(&[ended("acme", number, &holder)], 5).await.unwrap();
+        }
+    }
+    written
+}
+
 /// The epoch of a server ends while it begins and ends runs: what it has begun is interrupted, or has ended.
+async fn end_an_epoch(place: &Place, round: u64) {
+    let (server, judge) = (place.server().await, place.server().await);
+    let numbers: Vec<u64> = (round * 20..round * 20 + 20).collect();
+    let claims = |number: &u64| QueuedOrder { claims: true, ..order("acme", *number, None) };
+    let orders: Vec<_> = numbers.iter().map(claims).collect();
+    server.submit(&orders).await.unwrap();
+    let works = tokio::spawn(begin_and_end(server.clone(), numbers.clone()));
+    tokio::time::sleep(Duration::from_millis(round * 7)).await;
+    place.store.join(&server.holder().server, LEASE).await.unwrap();
+    place.store.reset_claims().await.unwrap();
+    judge.end_interrupted().await.unwrap();
+    let written = works.await.unwrap();
+    judge.end_interrupted().await.unwrap();
+    let counts = judge.queue_counts().await.unwrap();
+    assert_eq!((counts.claimed, counts.begun), (0, 0), "{}", place.name());
+    let mut completed = 0;
+    for number in numbers {
+        let end = outcome(&judge, "acme", number).await;
+        completed += u64::from(end.as_deref() == Some("completed"));
+    }
+    assert_eq!(completed, written, "{}", place.name());
+    let epoch = judge.holder().epoch;
+    for claimed in judge.claim(epoch, &tenant("acme"), 99, &[]).await.unwrap() {
+        let record = serde_json::from_str(&claimed.record).unwrap();
+        judge.end_queued(&record, None).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn an_epoch_ends_between_statements_and_never_within_one() {
     for place in Place::of_servers().await {
-        for round in 0..6_u64 {
-            let server = place.server().await;
-            let judge = place.server().await;
-            let holder = server.holder();
-            let numbers: Vec<u64> = (round * 20..round * 20 + 20).collect();
-            let orders: Vec<_> = numbers
-                .iter()
-                .map(|number| QueuedOrder { claims: true, ..order("acme", *number, None) })
-                .collect();
-            server.submit(&orders).await.unwrap();
-            let works = {
-                let (server, holder, table) = (server.clone(), holder.clone(), place.table.clone());
-                tokio::spawn(async move {
-                    let mut written = 0;
-                    for number in numbers {
-                        let begun = server.begin(holder.epoch, &runs("acme", &[number])).await;
-                        if begun.unwrap().len() == 1 {
-                            let late = table.insert(&[ended("acme", number, &holder)], 5).await;
-                            written += 1 - late.unwrap();
-                        }
-                    }
-                    written
-                })
-            };
-            tokio::time::sleep(Duration::from_millis(round * 7)).await;
-            place.store.join(&holder.server, LEASE).await.unwrap();
-            place.store.reset_claims().await.unwrap();
-            judge.end_interrupted().await.unwrap();
-            let written = works.await.unwrap();
-            judge.end_interrupted().await.unwrap();
-            let counts = judge.queue_counts().await.unwrap();
-            assert_eq!((counts.claimed, counts.begun), (0, 0), "{}", place.name());
-            let mut completed = 0;
-            for number in round * 20..round * 20 + 20 {
-                let end = outcome(&judge, "acme", number).await;
-                completed += u64::from(end.as_deref() == Some("completed"));
-            }
-            assert_eq!(completed, written, "{}", place.name());
-            let epoch = judge.holder().epoch;
-            for claimed in judge.claim(epoch, &tenant("acme"), 99, &[]).await.unwrap() {
-                let record = serde_json::from_str(&claimed.record).unwrap();
-                judge.end_queued(&record, None).await.unwrap();
-            }
+        for round in 0..6 {
+            end_an_epoch(&place, round).await;
         }
     }
 }
@@ -474,19 +480,6 @@ async fn answer(store: &dyn RecordStore, place: &Place, step: &Step) -> String {
             store.give_back(&holder_of((server, epoch)), &runs).await.unwrap();
             String::new()
         }
-        Step::EndQueued { run: (of, run), holder } => {
-            let row = row(of, run);
-            let holder = holder.map(holder_of);
-            format!("{:?}", store.end_queued(&row, holder.as_ref(), 9).await.unwrap())
-        }
-        Step::End { run: (of, run), server, epoch } => {
-            let row = Row { holder: Some(holder_of((server, epoch))), ..row(of, run) };
-            format!("{:?}", store.insert(&[row], 9).await.unwrap())
-        }
-        Step::Cancel { run } => {
-            let (tenant, run) = named(run);
-            format!("{:?}", store.note_cancelled(&tenant, None, &run).await.unwrap())
-        }
         Step::Join { server } => {
             let server = holder_of((server, 0)).server;
             format!("{:?}", store.join(&server, LEASE).await.unwrap())
@@ -502,6 +495,26 @@ async fn answer(store: &dyn RecordStore, place: &Place, step: &Step) -> String {
             place.pass(Duration::from_millis(milliseconds));
             String::new()
         }
+        ending => answer_of_ends(store, ending).await,
+    }
+}
+
+async fn answer_of_ends(store: &dyn RecordStore, step: Step) -> String {
+    match step {
+        Step::EndQueued { run: (of, run), holder } => {
+            let row = row(of, run);
+            let holder = holder.map(holder_of);
+            format!("{:?}", store.end_queued(&row, holder.as_ref(), 9).await.unwrap())
+        }
+        Step::End { run: (of, run), server, epoch } => {
+            let row = Row { holder: Some(holder_of((server, epoch))), ..row(of, run) };
+            format!("{:?}", store.insert(&[row], 9).await.unwrap())
+        }
+        Step::Cancel { run } => {
+            let (tenant, run) = named(run);
+            format!("{:?}", store.note_cancelled(&tenant, None, &run).await.unwrap())
+        }
+        other => panic!("{other:?} is answered elsewhere"),
     }
 }
 
