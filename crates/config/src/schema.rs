@@ -11,7 +11,7 @@ use crate::settings::{
     LogFormat, LogLevel, NetworkConfig, SkillsConfig,
 };
 use crate::tables::auth::read_auth;
-use crate::tables::database::{check_fleet, read_database, read_fleet};
+use crate::tables::database::{check_fleet, read_database};
 use crate::tables::limits::read_limits;
 use crate::tables::records::{read_audit, read_records, read_results};
 use crate::tables::run_memory::usual_memory;
@@ -39,19 +39,16 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let admin_listen = reader.read_optional("admin_listen");
     let data_dir = folder(&mut reader, "data_dir", surroundings.data_dir.as_ref(), surroundings);
     let cache_dir = folder(&mut reader, "cache_dir", surroundings.cache_dir.as_ref(), surroundings);
-    let database = read_database(&mut reader, surroundings);
-    let fleet = read_fleet(&mut reader, surroundings);
+    let (database, fleet) = read_database(&mut reader, surroundings);
     let skills = read_skills(&mut reader, &data_dir, surroundings);
     let http = HttpConfig { admin_listen, ..read_http(&mut reader, listen, surroundings) };
     let http = read_console(&mut reader, http);
-    let mcp = read_mcp(&mut reader);
-    let auth = read_auth(&mut reader, surroundings);
+    let (mcp, auth) = (read_mcp(&mut reader), read_auth(&mut reader, surroundings));
     let mut workers = read_workers(&mut reader);
     let memory = usual_memory(&reader, &workers, surroundings.memory);
     let limits = read_limits(&mut reader, memory);
     workers.max = most_runs(&reader, &workers, &limits, surroundings.memory);
-    let images = read_images(&mut reader);
-    let network = read_network(&mut reader, surroundings);
+    let (images, network) = (read_images(&mut reader), read_network(&mut reader, surroundings));
     let (isolation, tenants) = read_tenants(&mut reader, auth.mode, workers.max);
     let network = read_share_of_tenant(&mut reader, network);
     let tenant_skills = read_tenant_skills(&mut reader, surroundings);
@@ -60,8 +57,7 @@ pub(crate) fn read(mut reader: Reader, surroundings: &Surroundings) -> Result<Co
     let tools = read_tools(&mut reader, surroundings);
     let blobs = read_blobs(&mut reader, data_dir.join("blobs"), surroundings);
     let records = read_records(&mut reader);
-    let shared = (database.url_file.is_some(), blobs.store.is_some(), records.is_enabled);
-    check_fleet(&mut reader, &fleet, shared);
+    check_fleet(&mut reader, &fleet, (&database, &blobs, &records));
     let sessions = read_sessions(&mut reader, data_dir.join("sessions"));
     let (results, audit) = (read_results(&mut reader), read_audit(&mut reader, surroundings));
     let (engine, log) = (read_engine(&mut reader, surroundings), read_log(&mut reader));
