@@ -12,6 +12,7 @@ use tracing::{info, warn};
 
 use crate::assembly::{
     self, MeteredCode, Provision, Runtime, ServedBlobs, SkillsRead, Stores, check_settings,
+    fleet_parts,
 };
 use crate::cli::args::ServeArgs;
 use crate::cli::commands::serve::cgroups::{TakenCgroups, check_cgroups, take_cgroups};
@@ -198,7 +199,7 @@ async fn listen(
             records.close().await;
             return stopped_early(ended);
         }
-        started = start((config, lock, &blobs, observed, fleet), installer, &readiness, &records, metrics, &url) => started?,
+        started = start(StartParts { config, lock, blobs: &blobs, sessions: observed, fleet }, installer, &readiness, &records, metrics, &url) => started?,
     };
     skills.set(Arc::clone(&runtime.registry)).ok();
     serving.await.map_err(|fault| Failed::at("serve", &fault))?;
@@ -206,11 +207,7 @@ async fn listen(
     administering.iter().for_each(JoinHandle::abort);
     write_last_uses(&authentication).await;
     keys.close().await;
-    if let Some(fleet) = fleet {
-        fleet.leave().await;
-    }
-    // Calls in progress have ended or timed out, so their runs need no more time.
-    runtime.shut_down(Duration::ZERO).await;
+    end_runs(&runtime, fleet).await;
     end_sessions(sessions).await;
     blobs.close().await;
     let exit = records.close().await;
@@ -338,22 +335,35 @@ async fn trim(budget: Arc<MemoryBudget>) {
     }
 }
 
+/// What a server has opened before it prepares what calls need.
+struct StartParts<'p> {
+    config: &'p Config,
+    lock: Option<SkillsLock>,
+    blobs: &'p ServedBlobs,
+    sessions: Option<(Sessions, SessionObserver)>,
+    fleet: Option<FleetParts>,
+}
+
+/// Gives back what waits, and ends the workers. Calls in progress have ended or timed out, so their runs need no more
+/// time.
+async fn end_runs(runtime: &Runtime, fleet: Option<FleetTasks>) {
+    if let Some(fleet) = fleet {
+        fleet.leave().await;
+    }
+    runtime.shut_down(Duration::ZERO).await;
+}
+
 /// Prepares everything that calls need. With a lock the skills are those that it has, and their
 /// changes are not followed.
 async fn start(
-    (config, lock, blobs, sessions, fleet): (
-        &Config,
-        Option<SkillsLock>,
-        &ServedBlobs,
-        Option<(Sessions, SessionObserver)>,
-        Option<FleetParts>,
-    ),
+    parts: StartParts<'_>,
     installer: &Installer,
     readiness: &Arc<Readiness<Arc<Gate>>>,
     records: &ServerJournal,
     metrics: Arc<Metrics>,
     url: &str,
 ) -> Result<(Runtime, Option<FleetTasks>), Failed> {
+    let StartParts { config, lock, blobs, sessions, fleet } = parts;
     let began = Instant::now();
     let skills = if lock.is_some() { SkillsRead::Once } else { SkillsRead::Followed };
     let lock = Arc::new(lock);
