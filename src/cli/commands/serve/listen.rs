@@ -168,14 +168,13 @@ async fn listen(
     let sessions = assembly::open_sessions(config, sessions).await?;
     let authentication = open_callers(config, &keys, server.metrics()).await?;
     let records = ServerJournal::open(config, lock_of_data.server(), server.metrics()).await?;
-    let fleet = assembly::fleet_parts(config, records.table(), &authentication, server.budget())?;
+    let fleet = fleet_parts(config, records.table(), &authentication, server.budget())?;
     let server = server.with_authentication(authentication.clone()).with_audit(records.audit());
     let server = server.with_traces(records.tracer());
     let pages = config.http.serves_console.then(console::pages);
     let server = pages.into_iter().fold(server, Server::with_pages);
     let url = format!("{}://{}", config.http.scheme(), server.address());
-    info!("listening on {url}");
-    note_settings(config, &authentication);
+    note_start(config, &authentication, &url);
     let mut tasks = JoinSet::new();
     tasks.spawn(follow_keys(authentication.clone()));
     tasks.spawn(take_samples(Arc::clone(server.metrics())));
@@ -215,8 +214,10 @@ async fn listen(
     Ok(exit)
 }
 
-/// Notes the memory that settings allow, and warns of those that work and do not keep what a server promises.
-fn note_settings(config: &Config, authentication: &Authentication) {
+/// Notes where the server listens and the memory that settings allow, and warns of those that work and do not keep what
+/// a server promises.
+fn note_start(config: &Config, authentication: &Authentication, url: &str) {
+    info!("listening on {url}");
     note_memory(config);
     if config.http.is_exposed() && !authentication.is_required() {
         warn!("{EXPOSED}");
