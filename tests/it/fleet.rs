@@ -378,7 +378,7 @@ fn a_fleet_that_cannot_be_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
-fn an_order_that_no_server_can_open_is_refused_in_the_end() {
+fn nothing_waits_in_vain() {
     let Some(site) = Site::start() else { return };
     let one = site.server("one", &[]);
     let blocks = submitted(&one.client(), &sleeping(60.0));

@@ -25,4 +25,6 @@ mod simulation;
 
 pub use crate::lease::{AfterRenewal, LeaseRules};
 pub use crate::node::{FleetNode, NodeBounds};
-pub use crate::orders::{BeginOrder, ClaimOrder, Decided, GiveBackOrder, Lost, Unanswered};
+pub use crate::orders::{
+    BeginOrder, ClaimOrder, Decided, GiveBackOrder, Lost, StatementUnanswered,
+};

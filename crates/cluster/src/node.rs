@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::held::{HeldRuns, Stage};
-use crate::orders::{BeginOrder, ClaimOrder, Decided, GiveBackOrder, Lost, Unanswered};
+use crate::held::{HeldRuns, HeldStage};
+use crate::orders::{BeginOrder, ClaimOrder, Decided, GiveBackOrder, Lost, StatementUnanswered};
 
 /// The bounds of a server in a fleet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -71,9 +71,9 @@ impl<K: Ord + Clone> FleetNode<K> {
         let (mut dropped, mut stopped) = (Vec::new(), Vec::new());
         for (run, stage) in self.held.take() {
             match stage {
-                Stage::Begun => stopped.push(run),
-                Stage::Returning | Stage::Returned => {}
-                Stage::Claimed | Stage::Ready | Stage::Asked => dropped.push(run),
+                HeldStage::Begun => stopped.push(run),
+                HeldStage::Returning | HeldStage::Returned => {}
+                HeldStage::Claimed | HeldStage::Ready | HeldStage::Asked => dropped.push(run),
             }
         }
         Lost { dropped, stopped }
@@ -125,7 +125,7 @@ impl<K: Ord + Clone> FleetNode<K> {
     pub fn claim_answered(
         &mut self,
         order: &ClaimOrder<K>,
-        found: Result<Vec<K>, Unanswered>,
+        found: Result<Vec<K>, StatementUnanswered>,
     ) -> Vec<K> {
         self.is_claiming = false;
         let is_present = self.epoch == Some(order.epoch);
@@ -147,9 +147,10 @@ impl<K: Ord + Clone> FleetNode<K> {
         let mut new = Vec::new();
         for run in found {
             if self.held.stage(&run).is_none() {
-                let stage = if self.is_draining { Stage::Returning } else { Stage::Claimed };
+                let stage =
+                    if self.is_draining { HeldStage::Returning } else { HeldStage::Claimed };
                 self.held.put(run.clone(), stage);
-                if stage == Stage::Claimed {
+                if stage == HeldStage::Claimed {
                     new.push(run);
                 }
             }
@@ -163,7 +164,7 @@ impl<K: Ord + Clone> FleetNode<K> {
         if self.epoch != Some(epoch) || self.held.stage(&run).is_some() {
             return false;
         }
-        self.held.put(run, Stage::Claimed);
+        self.held.put(run, HeldStage::Claimed);
         true
     }
 
@@ -176,12 +177,12 @@ impl<K: Ord + Clone> FleetNode<K> {
     /// A run has a worker, and is to begin. Returns false if it is not this server's any more.
     pub fn ready(&mut self, run: &K) -> bool {
         match self.held.stage(run) {
-            Some(Stage::Claimed) => {
-                self.held.put(run.clone(), Stage::Ready);
+            Some(HeldStage::Claimed) => {
+                self.held.put(run.clone(), HeldStage::Ready);
                 true
             }
-            Some(Stage::Ready | Stage::Asked) => true,
-            Some(Stage::Begun | Stage::Returning | Stage::Returned) | None => false,
+            Some(HeldStage::Ready | HeldStage::Asked) => true,
+            Some(HeldStage::Begun | HeldStage::Returning | HeldStage::Returned) | None => false,
         }
     }
 
@@ -191,7 +192,7 @@ impl<K: Ord + Clone> FleetNode<K> {
         if self.is_beginning {
             return None;
         }
-        let runs = self.held.advance(Stage::Ready, Stage::Asked);
+        let runs = self.held.advance(HeldStage::Ready, HeldStage::Asked);
         if runs.is_empty() {
             return None;
         }
@@ -203,7 +204,7 @@ impl<K: Ord + Clone> FleetNode<K> {
     pub fn begin_answered(
         &mut self,
         order: &BeginOrder<K>,
-        begun: Result<Vec<K>, Unanswered>,
+        begun: Result<Vec<K>, StatementUnanswered>,
     ) -> Decided<K> {
         self.is_beginning = false;
         let mut decided = Decided::default();
@@ -211,16 +212,16 @@ impl<K: Ord + Clone> FleetNode<K> {
             return decided;
         }
         let Ok(begun) = begun else {
-            self.held.advance(Stage::Asked, Stage::Ready);
+            self.held.advance(HeldStage::Asked, HeldStage::Ready);
             return decided;
         };
         for run in &order.runs {
             // One that was stopped meanwhile is none of its runs any more.
-            if self.held.stage(run) != Some(Stage::Asked) {
+            if self.held.stage(run) != Some(HeldStage::Asked) {
                 continue;
             }
             if begun.contains(run) {
-                self.held.put(run.clone(), Stage::Begun);
+                self.held.put(run.clone(), HeldStage::Begun);
                 decided.execute.push(run.clone());
             } else {
                 self.held.remove(run);
@@ -236,9 +237,12 @@ impl<K: Ord + Clone> FleetNode<K> {
             self.shunned.insert(run.clone(), now.saturating_add(self.bounds.shun));
         }
         match self.held.stage(run) {
-            Some(Stage::Claimed) => self.held.put(run.clone(), Stage::Returning),
-            Some(Stage::Ready) => self.held.put(run.clone(), Stage::Returning),
-            Some(Stage::Asked | Stage::Begun | Stage::Returning | Stage::Returned) | None => {}
+            Some(HeldStage::Claimed) => self.held.put(run.clone(), HeldStage::Returning),
+            Some(HeldStage::Ready) => self.held.put(run.clone(), HeldStage::Returning),
+            Some(
+                HeldStage::Asked | HeldStage::Begun | HeldStage::Returning | HeldStage::Returned,
+            )
+            | None => {}
         }
     }
 
@@ -248,7 +252,7 @@ impl<K: Ord + Clone> FleetNode<K> {
         if self.is_returning {
             return None;
         }
-        let runs = self.held.advance(Stage::Returning, Stage::Returned);
+        let runs = self.held.advance(HeldStage::Returning, HeldStage::Returned);
         if runs.is_empty() {
             return None;
         }
@@ -257,13 +261,19 @@ impl<K: Ord + Clone> FleetNode<K> {
     }
 
     /// The answer to a return. Without one it is made again.
-    pub fn give_back_answered(&mut self, order: &GiveBackOrder<K>, done: Result<(), Unanswered>) {
+    pub fn give_back_answered(
+        &mut self,
+        order: &GiveBackOrder<K>,
+        done: Result<(), StatementUnanswered>,
+    ) {
         self.is_returning = false;
         if self.epoch != Some(order.epoch) {
             return;
         }
         match done {
-            Err(Unanswered) => drop(self.held.advance(Stage::Returned, Stage::Returning)),
+            Err(StatementUnanswered) => {
+                drop(self.held.advance(HeldStage::Returned, HeldStage::Returning));
+            }
             Ok(()) => order.runs.iter().for_each(|run| self.held.remove(run)),
         }
     }
@@ -271,7 +281,7 @@ impl<K: Ord + Clone> FleetNode<K> {
     /// A run is over here: its end is written, or it was dropped. Not before: until its end is written, the database would
     /// say once more that it has begun.
     pub fn ended(&mut self, run: &K) {
-        if !matches!(self.held.stage(run), Some(Stage::Returning | Stage::Returned)) {
+        if !matches!(self.held.stage(run), Some(HeldStage::Returning | HeldStage::Returned)) {
             self.held.remove(run);
         }
         self.is_woken = true;
@@ -289,13 +299,15 @@ impl<K: Ord + Clone> FleetNode<K> {
     /// Runs that it has claimed and not begun.
     #[must_use]
     pub fn claimed(&self) -> usize {
-        self.held.count(|stage| matches!(stage, Stage::Claimed | Stage::Ready | Stage::Asked))
+        self.held.count(|stage| {
+            matches!(stage, HeldStage::Claimed | HeldStage::Ready | HeldStage::Asked)
+        })
     }
 
     /// Runs that it executes.
     #[must_use]
     pub fn begun(&self) -> usize {
-        self.held.count(|stage| stage == Stage::Begun)
+        self.held.count(|stage| stage == HeldStage::Begun)
     }
 
     /// True if nothing is left to be begun, ended or given back.

@@ -34,7 +34,7 @@ pub struct GiveBackOrder<K> {
 
 /// A statement of which it is not known whether it was executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unanswered;
+pub struct StatementUnanswered;
 
 /// What a begin has decided.
 #[derive(Debug, Clone, PartialEq, Eq)]

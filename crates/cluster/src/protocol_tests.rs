@@ -8,7 +8,7 @@ use std::time::Duration;
 use stateright::{Checker as _, Model, Property};
 
 use crate::node::{FleetNode, NodeBounds};
-use crate::orders::Unanswered;
+use crate::orders::StatementUnanswered;
 
 /// Servers, runs, epochs of a server, and statements on their way.
 #[derive(Debug, Clone, Copy)]
@@ -184,7 +184,7 @@ impl State {
         if !place.is_up || place.life != life {
             return;
         }
-        let answer = answer.filter(|_| !is_lost).ok_or(Unanswered);
+        let answer = answer.filter(|_| !is_lost).ok_or(StatementUnanswered);
         match asked {
             Asked::Claim { epoch, is_unsure } => {
                 let order =
@@ -201,7 +201,7 @@ impl State {
             Asked::End { epoch, run } => match answer {
                 Ok(_) => place.node.ended(&run),
                 // It is written again.
-                Err(Unanswered) => {
+                Err(StatementUnanswered) => {
                     let asked = Asked::End { epoch, run };
                     self.statements.push(Statement { server, life, asked, answer: None });
                 }

@@ -66,7 +66,7 @@ pub(super) enum Statement {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum StatementAnswer {
     Joined(u64),
     Renewed { was_late: bool },
     EpochOver,
@@ -106,7 +106,7 @@ impl Database {
         self.servers.get(&holder.server).is_some_and(|(epoch, _)| *epoch == holder.epoch)
     }
 
-    pub(super) fn execute(&mut self, server: usize, statement: &Statement) -> Answer {
+    pub(super) fn execute(&mut self, server: usize, statement: &Statement) -> StatementAnswer {
         match statement {
             Statement::Join => self.join(server),
             Statement::Renew { epoch } => self.renew(Holder { server, epoch: *epoch }),
@@ -119,7 +119,7 @@ impl Database {
                     }
                 }
                 self.reap();
-                Answer::Done
+                StatementAnswer::Done
             }
             Statement::Submit { run, claims } => {
                 if self.queued.contains_key(run)
@@ -127,12 +127,12 @@ impl Database {
                     || self.ends.contains_key(run)
                 {
                     // Its name is known.
-                    return Answer::Claimed(false);
+                    return StatementAnswer::Claimed(false);
                 }
                 let holder = claims.map(|epoch| Holder { server, epoch });
                 let holder = holder.filter(|holder| self.is_present(*holder));
                 self.queued.insert(*run, holder);
-                Answer::Claimed(holder.is_some())
+                StatementAnswer::Claimed(holder.is_some())
             }
             Statement::Claim(order) => self.claim(server, order),
             Statement::Begin(order) => self.begin(server, order),
@@ -143,7 +143,7 @@ impl Database {
                         self.queued.insert(*run, None);
                     }
                 }
-                Answer::Done
+                StatementAnswer::Done
             }
             Statement::End { run, epoch } => {
                 let holder = Holder { server, epoch: *epoch };
@@ -152,7 +152,7 @@ impl Database {
                     self.begun.remove(run);
                     self.end(*run, End::Completed(holder));
                 }
-                Answer::Done
+                StatementAnswer::Done
             }
             Statement::Cancel { run } => {
                 let is_queued = self.queued.remove(run).is_some();
@@ -162,12 +162,12 @@ impl Database {
                 {
                     self.end(*run, End::Cancelled);
                 }
-                Answer::Done
+                StatementAnswer::Done
             }
         }
     }
 
-    fn join(&mut self, server: usize) -> Answer {
+    fn join(&mut self, server: usize) -> StatementAnswer {
         let (now, lease) = (self.now, self.lease);
         let joined = self.servers.entry(server).or_insert((0, 0));
         if joined.0 == 0 || self.planted != Planted::JoinKeepsTheEpoch {
@@ -176,20 +176,20 @@ impl Database {
         joined.1 = now + lease;
         let epoch = joined.0;
         self.reap();
-        Answer::Joined(epoch)
+        StatementAnswer::Joined(epoch)
     }
 
-    fn renew(&mut self, holder: Holder) -> Answer {
+    fn renew(&mut self, holder: Holder) -> StatementAnswer {
         if !self.is_present(holder) {
-            return Answer::EpochOver;
+            return StatementAnswer::EpochOver;
         }
         let (now, lease) = (self.now, self.lease);
         let Some((_, until)) = self.servers.get_mut(&holder.server) else {
-            return Answer::EpochOver;
+            return StatementAnswer::EpochOver;
         };
         let was_late = *until <= now;
         *until = now + lease;
-        Answer::Renewed { was_late }
+        StatementAnswer::Renewed { was_late }
     }
 
     /// What was held in epochs that are over waits again, or is over.
@@ -218,14 +218,14 @@ impl Database {
         }
     }
 
-    fn claim(&mut self, server: usize, order: &ClaimOrder<Run>) -> Answer {
+    fn claim(&mut self, server: usize, order: &ClaimOrder<Run>) -> StatementAnswer {
         let holder = Holder { server, epoch: order.epoch };
         if order.is_unsure {
             let own = self.queued.iter().filter(|(_, of)| **of == Some(holder));
-            return Answer::Runs(own.map(|(run, _)| *run).collect());
+            return StatementAnswer::Runs(own.map(|(run, _)| *run).collect());
         }
         if !self.is_present(holder) {
-            return Answer::Runs(Vec::new());
+            return StatementAnswer::Runs(Vec::new());
         }
         let waiting =
             self.queued.iter().filter(|(run, of)| of.is_none() && !order.except.contains(run));
@@ -233,10 +233,10 @@ impl Database {
         for run in &picked {
             self.queued.insert(*run, Some(holder));
         }
-        Answer::Runs(picked)
+        StatementAnswer::Runs(picked)
     }
 
-    fn begin(&mut self, server: usize, order: &BeginOrder<Run>) -> Answer {
+    fn begin(&mut self, server: usize, order: &BeginOrder<Run>) -> StatementAnswer {
         let holder = Holder { server, epoch: order.epoch };
         let mut begun = Vec::new();
         for run in &order.runs {
@@ -255,7 +255,7 @@ impl Database {
                 begun.push(*run);
             }
         }
-        Answer::Runs(begun)
+        StatementAnswer::Runs(begun)
     }
 
     fn end(&mut self, run: Run, end: End) {

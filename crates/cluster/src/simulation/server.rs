@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::lease::{AfterRenewal, LeaseRules};
 use crate::node::{FleetNode, NodeBounds};
-use crate::orders::{BeginOrder, ClaimOrder, GiveBackOrder, Unanswered};
-use crate::simulation::database::{Answer, Planted, Run, Statement};
+use crate::orders::{BeginOrder, ClaimOrder, GiveBackOrder, StatementUnanswered};
+use crate::simulation::database::{Planted, Run, Statement, StatementAnswer};
 use crate::simulation::dice::Dice;
 
 /// A server that is up.
-pub(super) struct Server {
+pub(super) struct SimulatedServer {
     pub(super) planted: Planted,
     node: FleetNode<Run>,
     rules: LeaseRules,
@@ -35,7 +35,7 @@ pub(super) struct Server {
 
 pub(super) const LEASE: u64 = 1_500;
 
-impl Server {
+impl SimulatedServer {
     pub(super) fn new(workers: usize, lacks: u32, planted: Planted) -> Self {
         let bounds = NodeBounds {
             most_claimed: 4,
@@ -176,13 +176,13 @@ impl Server {
         &mut self,
         now: u64,
         statement: &Statement,
-        answer: Result<Answer, Unanswered>,
+        answer: Result<StatementAnswer, StatementUnanswered>,
         dice: &mut Dice,
     ) -> (Vec<Run>, Vec<Statement>) {
         match (statement, answer) {
             (Statement::Join, answer) => {
                 self.is_joining = false;
-                if let Ok(Answer::Joined(epoch)) = answer {
+                if let Ok(StatementAnswer::Joined(epoch)) = answer {
                     (self.epoch, self.renewed_at) = (Some(epoch), now);
                     self.rules.interrupted();
                 }
@@ -203,7 +203,7 @@ impl Server {
                 }
             }
             (Statement::Submit { run, claims: Some(epoch) }, answer) => match answer {
-                Ok(Answer::Claimed(true)) => {
+                Ok(StatementAnswer::Claimed(true)) => {
                     if self.node.submitted_claimed(*epoch, *run) {
                         self.preparing.insert(*run, now + dice.below(300));
                     }
@@ -216,10 +216,10 @@ impl Server {
         (Vec::new(), Vec::new())
     }
 
-    fn renewed(&mut self, answer: &Result<Answer, Unanswered>) -> Vec<Statement> {
+    fn renewed(&mut self, answer: &Result<StatementAnswer, StatementUnanswered>) -> Vec<Statement> {
         self.is_renewing = false;
         match answer {
-            Ok(Answer::Renewed { was_late }) => {
+            Ok(StatementAnswer::Renewed { was_late }) => {
                 let judges = self.rules.renewed(*was_late) == AfterRenewal::Judge;
                 match judges || self.planted == Planted::JudgesAtOnce {
                     true => vec![Statement::Judge],
@@ -233,7 +233,7 @@ impl Server {
                     false => vec![Statement::Join],
                 }
             }
-            Err(Unanswered) => {
+            Err(StatementUnanswered) => {
                 self.rules.interrupted();
                 Vec::new()
             }
@@ -244,12 +244,12 @@ impl Server {
         &mut self,
         now: u64,
         order: &ClaimOrder<Run>,
-        answer: Result<Answer, Unanswered>,
+        answer: Result<StatementAnswer, StatementUnanswered>,
         dice: &mut Dice,
     ) {
         let found = match answer {
-            Ok(Answer::Runs(runs)) => Ok(runs),
-            _ => Err(Unanswered),
+            Ok(StatementAnswer::Runs(runs)) => Ok(runs),
+            _ => Err(StatementUnanswered),
         };
         for run in self.node.claim_answered(order, found) {
             self.preparing.insert(run, now + dice.below(300));
@@ -260,14 +260,14 @@ impl Server {
         &mut self,
         now: u64,
         order: &BeginOrder<Run>,
-        answer: Result<Answer, Unanswered>,
+        answer: Result<StatementAnswer, StatementUnanswered>,
         dice: &mut Dice,
     ) -> Vec<Run> {
         let begun = match answer {
-            Ok(Answer::Runs(runs)) => Ok(runs),
+            Ok(StatementAnswer::Runs(runs)) => Ok(runs),
             _ if self.planted == Planted::ExecutesWithoutAnswer => Ok(order.runs.clone()),
             _ if self.planted == Planted::ForgetsUnansweredBegins => Ok(Vec::new()),
-            _ => Err(Unanswered),
+            _ => Err(StatementUnanswered),
         };
         let decided = self.node.begin_answered(order, begun);
         for run in decided.execute.iter().chain(&decided.dropped) {
@@ -281,7 +281,7 @@ impl Server {
     }
 
     fn returned(&mut self, order: &GiveBackOrder<Run>, is_done: bool) {
-        let done = if is_done { Ok(()) } else { Err(Unanswered) };
+        let done = if is_done { Ok(()) } else { Err(StatementUnanswered) };
         self.node.give_back_answered(order, done);
     }
 }

@@ -1,7 +1,7 @@
 //! Ten thousand fleets, and faults that are put into the protocol to be found.
 
 use crate::simulation::database::Planted;
-use crate::simulation::world::{Troubles, World};
+use crate::simulation::world::{SimulatedFleet, Troubles};
 
 const ALL: Troubles = Troubles {
     kills: true,
@@ -41,7 +41,7 @@ fn servers(seed: u64) -> usize {
 }
 
 fn live(seed: u64, planted: Planted) -> Result<u64, String> {
-    World::new(seed, servers(seed), troubles(seed), planted).live()
+    SimulatedFleet::new(seed, servers(seed), troubles(seed), planted).live()
 }
 
 /// INVARIANT(executed-after-begin): no run is executed twice, each has one end, and none waits in vain.
@@ -58,7 +58,7 @@ fn a_database_that_is_away_interrupts_nothing() {
     let troubles = Troubles { outages: true, repeats: true, kills: false, pauses: false, ..ALL };
     let troubles = Troubles { losses: false, drains: false, ..troubles };
     for seed in 0..500 {
-        let world = World::new(seed, servers(seed), troubles, Planted::Nothing);
+        let world = SimulatedFleet::new(seed, servers(seed), troubles, Planted::Nothing);
         assert_eq!(world.live().unwrap(), 0, "seed {seed}");
     }
 }
@@ -91,7 +91,9 @@ fn planted_faults_are_found() {
     let troubles = Troubles { losses: false, drains: false, repeats: false, ..troubles };
     for planted in [Planted::JudgesAtOnce, Planted::JudgesTheLiving] {
         let found = (0..2_000).find(|seed| {
-            World::new(*seed, servers(*seed), troubles, planted).live().is_ok_and(|lost| lost > 0)
+            SimulatedFleet::new(*seed, servers(*seed), troubles, planted)
+                .live()
+                .is_ok_and(|lost| lost > 0)
         });
         assert!(found.is_some(), "{planted:?} is not found");
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::orders::Unanswered;
-use crate::simulation::database::{Answer, Database, End, Planted, Run, Statement};
+use crate::orders::StatementUnanswered;
+use crate::simulation::database::{Database, End, Planted, Run, Statement, StatementAnswer};
 use crate::simulation::dice::Dice;
-use crate::simulation::server::{LEASE, Server};
+use crate::simulation::server::{LEASE, SimulatedServer};
 
 /// Milliseconds between two moments.
 const MOMENT: u64 = 25;
@@ -29,7 +29,7 @@ pub(super) struct Troubles {
 }
 
 struct Place {
-    server: Option<Server>,
+    server: Option<SimulatedServer>,
     /// Counts its lives: answers of a former one reach nobody.
     life: u64,
     /// It does nothing before.
@@ -48,10 +48,10 @@ struct Flight {
     /// When it is executed; never, if it is lost.
     executed_at: Option<u64>,
     answered_at: u64,
-    answer: Result<Answer, Unanswered>,
+    answer: Result<StatementAnswer, StatementUnanswered>,
 }
 
-pub(super) struct World {
+pub(super) struct SimulatedFleet {
     seed: u64,
     now: u64,
     dice: Dice,
@@ -65,7 +65,7 @@ pub(super) struct World {
     runs: Run,
 }
 
-impl World {
+impl SimulatedFleet {
     pub(super) fn new(seed: u64, servers: usize, troubles: Troubles, planted: Planted) -> Self {
         let mut dice = Dice::new(seed);
         let runs =
@@ -179,13 +179,13 @@ impl World {
     fn start(&mut self) {
         let (now, planted) = (self.now, self.database.planted);
         for place in &mut self.places {
-            if place.server.as_ref().is_some_and(Server::is_drained) {
+            if place.server.as_ref().is_some_and(SimulatedServer::is_drained) {
                 place.server = None;
                 place.life += 1;
                 place.starts_at = now + 200;
             }
             if place.server.is_none() && place.starts_at <= now {
-                place.server = Some(Server::new(place.workers, place.lacks, planted));
+                place.server = Some(SimulatedServer::new(place.workers, place.lacks, planted));
             }
         }
     }
@@ -240,7 +240,7 @@ impl World {
                 statement: statement.clone(),
                 executed_at: Some(again),
                 answered_at: again,
-                answer: Err(Unanswered),
+                answer: Err(StatementUnanswered),
             });
         }
         self.flights.push(Flight {
@@ -250,7 +250,7 @@ impl World {
             executed_at,
             // Who waits for too long gives up, and the statement may be executed later.
             answered_at: self.now + delay.min(LEASE) + patience,
-            answer: Err(Unanswered),
+            answer: Err(StatementUnanswered),
         });
         if is_answer_lost && let Some(flight) = self.flights.last_mut() {
             flight.answered_at = self.now + delay.min(LEASE / 2);
@@ -323,6 +323,6 @@ fn copy(flight: &Flight) -> Flight {
         statement: flight.statement.clone(),
         executed_at: flight.executed_at,
         answered_at: flight.answered_at,
-        answer: Err(Unanswered),
+        answer: Err(StatementUnanswered),
     }
 }

@@ -17,7 +17,7 @@ use crate::fleet::execute::refused_by_all;
 use crate::fleet::member::{Fleet, FleetParts, RunName, Submission};
 use crate::runs::active::StopReason;
 use crate::service::Service;
-use wardian_cluster::{ClaimOrder, FleetNode, Unanswered};
+use wardian_cluster::{ClaimOrder, FleetNode, StatementUnanswered};
 use wardian_stores::database::DatabaseError;
 use wardian_stores::records::{ClaimedRun, QueuedOrder, Submitted};
 use wardian_vocabulary::error::CauseChain;
@@ -125,7 +125,7 @@ impl Service {
                 Ok(runs) => (Ok(runs.iter().map(name_of).collect()), runs),
                 Err(fault) => {
                     fleet.note_failure("claimed", &fault);
-                    (Err(Unanswered), Vec::new())
+                    (Err(StatementUnanswered), Vec::new())
                 }
             };
             let taken = fleet.decide(|node| node.claim_answered(&order, names));
@@ -255,7 +255,7 @@ async fn begin_all(fleet: Arc<Fleet>) {
         let begun = fleet.table.begin(order.epoch, &order.runs).await;
         let is_failure = begun.is_err();
         let begun = begun.map_err(|fault| fleet.note_failure("begun", &fault));
-        let begun = begun.map_err(|()| Unanswered).map(|begun| {
+        let begun = begun.map_err(|()| StatementUnanswered).map(|begun| {
             order.runs.iter().filter(|(_, run)| begun.contains(run)).cloned().collect()
         });
         let decided = fleet.decide(|node| node.begin_answered(&order, begun));
@@ -281,7 +281,7 @@ async fn give_back_all(fleet: Arc<Fleet>) {
         let is_failure = given_back.is_err();
         let given_back = given_back.map_err(|fault| {
             fleet.note_failure("given back", &fault);
-            Unanswered
+            StatementUnanswered
         });
         fleet.decide(|node| node.give_back_answered(&order, given_back));
         if is_failure {

@@ -11,11 +11,10 @@ use tokio::time::{Instant, timeout};
 
 use crate::caller::Caller;
 use crate::error::ServiceError;
-use crate::runs::active::{ActiveRunView, ActiveRuns, RunStep, StopReason};
+use crate::runs::active::{ActiveRunView, ActiveRuns, RunStep};
 use crate::runs::choice::{RunListOrder, visible_kind, whose_runs};
 use crate::runs::waits::WaitPermit;
 use wardian_formats::job::outcome::LogChunk;
-use wardian_formats::protocol::methods::execution::RunProgress;
 use wardian_formats::protocol::params_error::ParamsError;
 use wardian_stores::audit::AuditLog;
 use wardian_stores::records::{
@@ -27,10 +26,10 @@ use wardian_vocabulary::quotas::FairShare;
 use wardian_vocabulary::units::ByteCount;
 
 /// Maximum number of runs of one page of the list.
-const MAX_PAGE: u64 = 1_000;
+pub(super) const MAX_PAGE: u64 = 1_000;
 
 /// Memory for one run of a page: its members, a title of 800 bytes among them, and their JSON.
-const LISTED: u64 = 4 << 10;
+pub(super) const LISTED: u64 = 4 << 10;
 
 /// Memory for a record: each of its lists and texts is bounded, and so is their sum.
 const RECORD: ByteCount = ByteCount::kibibytes(512);
@@ -44,9 +43,6 @@ const MAX_CONTENT: u64 = 13 << 20;
 
 /// The time in which the record of a run that is over is usually written.
 pub(super) const WRITTEN_WITHIN: Duration = Duration::from_secs(3);
-
-/// The time in which a run that is cancelled usually ends.
-const STOPPED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How often a call that waits for the end of a run looks at it again.
 const LOOK_AGAIN: Duration = Duration::from_mins(1);
@@ -88,28 +84,10 @@ pub enum FoundRun {
     Ended(String),
 }
 
-/// The answer to a cancellation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CancelledRun {
-    /// Id of the run.
-    pub run_id: RunId,
-    /// How far it is.
-    pub status: RunProgress,
-    /// Its end, if it is over and has a record.
-    pub outcome: Option<String>,
-}
-
-/// A page of the runs in progress.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ActiveRunList {
-    /// The runs, newest first.
-    pub runs: Vec<ActiveRunView>,
-}
-
 /// The member of a record that tells the end of its run.
 #[derive(Deserialize)]
-struct OutcomeOfRecord {
-    outcome: String,
+pub(super) struct OutcomeOfRecord {
+    pub(super) outcome: String,
 }
 
 /// The member of a record that tells whether its run was reproducible.
@@ -229,27 +207,6 @@ impl RunHistory {
         let page = table.list_of(&whose, &filter, cursor.as_ref(), limit).await?;
         let next_cursor = page.next.map(|id| id.as_str().trim_start_matches("run_").to_owned());
         Ok(RunList { runs: page.runs, next_cursor })
-    }
-
-    /// Lists the newest runs in progress of the caller's tenant: those of this server, and those in the background
-    /// that wait for a server or that others have.
-    ///
-    /// # Errors
-    ///
-    /// The caller may make no runs, or the database failed.
-    pub async fn list_active(&self, caller: &Caller) -> Result<ActiveRunList, ServiceError> {
-        let kind = visible_kind(caller)?;
-        let most = usize::try_from(MAX_PAGE).unwrap_or(usize::MAX);
-        caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_PAGE)))?;
-        let mut runs = self.active.list(&caller.tenant, kind, most);
-        for view in self.list_elsewhere(caller, kind, MAX_PAGE).await? {
-            if runs.iter().all(|run| run.run_id != view.run_id) {
-                runs.push(view);
-            }
-        }
-        runs.sort_by(|one, other| other.run_id.cmp(&one.run_id));
-        runs.truncate(most);
-        Ok(ActiveRunList { runs })
     }
 
     /// Finds a run of the caller's tenant. Waits for the end of a run in progress, for as long as
@@ -458,41 +415,6 @@ impl RunHistory {
         }
     }
 
-    /// Cancels a run of the caller's tenant, wherever it is. A run that is over stays as it is.
-    ///
-    /// # Errors
-    ///
-    /// The caller has no such run, or the database failed.
-    pub async fn cancel(&self, caller: &Caller, id: &str) -> Result<CancelledRun, ServiceError> {
-        let kind = visible_kind(caller)?;
-        let run_id = parsed(id)?;
-        let found = self.active.find(&caller.tenant, kind, &run_id);
-        let was_active = found.is_some();
-        match found {
-            Some(run) => run.stop(StopReason::Cancelled),
-            None => self.cancel_elsewhere(&caller.tenant, kind, &run_id).await?,
-        }
-        match self.find(caller, id, STOPPED_WITHIN).await {
-            Ok(FoundRun::Active(ActiveRunView { status, .. })) => {
-                Ok(CancelledRun { run_id, status, outcome: None })
-            }
-            Ok(FoundRun::Ended(record)) => {
-                let read = serde_json::from_str::<OutcomeOfRecord>(&record);
-                let outcome = read.map_err(ServiceError::Unserialisable)?.outcome;
-                Ok(CancelledRun { run_id, status: RunProgress::Ended, outcome: Some(outcome) })
-            }
-            // It is over, and has no record, or none yet.
-            Err(
-                ServiceError::NoRecords
-                | ServiceError::NoSuchRun { .. }
-                | ServiceError::RecordNotWritten,
-            ) if was_active => {
-                Ok(CancelledRun { run_id, status: RunProgress::Ended, outcome: None })
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// The log of a run of the caller's tenant.
     ///
     /// # Errors
@@ -524,7 +446,7 @@ impl RunHistory {
     }
 }
 
-fn parsed(id: &str) -> Result<RunId, ServiceError> {
+pub(super) fn parsed(id: &str) -> Result<RunId, ServiceError> {
     RunId::parse(id).map_err(|_malformed| no_such_run(id))
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod active;
 mod choice;
 mod elsewhere;
 pub(crate) mod history;
+mod in_progress;
 pub(crate) mod noted;
 mod waits;
 
@@ -15,9 +16,8 @@ use std::sync::Arc;
 
 pub use crate::runs::active::{ActiveRunView, ActiveRuns};
 pub use crate::runs::choice::RunListOrder;
-pub use crate::runs::history::{
-    ActiveRunList, CancelledRun, FoundRun, Journal, RunHistory, RunList,
-};
+pub use crate::runs::history::{FoundRun, Journal, RunHistory, RunList};
+pub use crate::runs::in_progress::{ActiveRunList, CancelledRun};
 
 /// The interface of the records of runs for the edges.
 pub trait Runs: Send + Sync + 'static {

@@ -5,6 +5,7 @@
 //! | `record.rs`    | the record of one run, as it is stored and shown                           |
 //! | `content.rs`   | its program, arguments and output, which operators can leave out           |
 //! | `filter.rs`    | the records that a list has                                                |
+//! | `named_call.rs` | calls that have a name                                                    |
 //! | `queue.rs`     | records that wait to be written, within a bound                            |
 //! | `writer.rs`    | writes them in batches on one thread, and removes old ones                 |
 //! | `row.rs`       | a record as a database holds it                                            |
@@ -33,6 +34,7 @@
 mod config;
 mod content;
 pub(crate) mod filter;
+pub(crate) mod named_call;
 mod queue;
 pub(crate) mod record;
 pub(crate) mod row;
@@ -50,6 +52,7 @@ pub use crate::records::content::{
     KeptText, MAX_FILES, MAX_FILES_TEXT, RecordedConversion, RecordedFile, RunContent,
 };
 pub use crate::records::filter::{RunFilter, RunSearch, WhoseRuns};
+pub use crate::records::named_call::RequestKey;
 pub use crate::records::queue::{QUEUE_MEMORY, RecordCounts, RecordTail, Recorder, RoomForLog};
 pub use crate::records::record::{
     INTERRUPTED, INTERRUPTION, MAX_DOCUMENT_KEPT, MAX_LISTED, MAX_RESULT, NetworkUse,
@@ -59,7 +62,7 @@ pub use crate::records::record::{
 };
 pub use crate::records::server_id::{RunHolder, ServerId};
 pub use crate::records::servers::{Renewal, RunElsewhere, ServerRecords};
-pub use crate::records::store::{RequestKey, StoredLog};
+pub use crate::records::store::StoredLog;
 pub use crate::records::table::RecordTable;
 pub use crate::records::table::detached::{NotedRun, UnrecordedRun};
 pub use crate::records::table::idempotency_keys::KnownKey;

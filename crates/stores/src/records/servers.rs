@@ -18,9 +18,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 use crate::database_error::DatabaseError;
+use crate::records::named_call::RequestKey;
 use crate::records::record::{RunKind, RunRecord};
 use crate::records::server_id::{RunHolder, ServerId};
-use crate::records::store::{NotesOf, RecordStore, Renewed, RequestKey};
+use crate::records::store::{NotesOf, RecordStore, Renewed};
 use crate::records::table::RecordTable;
 use crate::records::table::detached::{NotedRun, UnrecordedRun};
 use crate::records::table::idempotency_keys::KnownKey;

@@ -14,11 +14,12 @@ use async_trait::async_trait;
 
 use crate::database_error::DatabaseError;
 use crate::records::filter::{RunFilter, WhoseRuns};
+use crate::records::named_call::{NamedCall, RequestKey};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::waiting::run_queue::RunQueue;
-use wardian_vocabulary::ids::{Digest, RunId, TenantId};
+use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// Maximum number of runs that are listed for one blob.
 pub(crate) const MADE_BY: u64 = 1_000;
@@ -294,24 +295,6 @@ pub(crate) struct RecordTotals {
 pub(crate) struct RemovedLogs {
     pub(crate) logs: u64,
     pub(crate) bytes: u64,
-}
-
-/// The name that a client gave to a call, and what it called.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestKey {
-    /// The name.
-    pub name: String,
-    /// Digest of the call, by which another call with the same name is distinguished.
-    pub call: Digest,
-}
-
-/// A call with a name, as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedCall {
-    /// The run that it began; none if it has stored a blob.
-    pub(crate) run_id: Option<String>,
-    /// Digest of the call.
-    pub(crate) digest: String,
 }
 
 /// The calls whose names are meant.

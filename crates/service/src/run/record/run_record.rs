@@ -67,7 +67,6 @@ pub(crate) struct DraftRecord {
     content: Option<DraftContent>,
     /// Knows the calls of tools that end while the run goes on.
     open: Option<Arc<OpenRun>>,
-    /// Its place in the queue of the fleet, if it came from there.
     placed: Option<Arc<PlacedRun>>,
 }
 
@@ -178,8 +177,7 @@ impl DraftRecord {
         self.tail.holder = Some(holder);
     }
 
-    /// Records the run, which this server has from the queue of the fleet, whatever its end is. It is this server's
-    /// until the record is written.
+    /// Records the run whatever its end is. It is this server's in the fleet until the record is written.
     pub(crate) fn acknowledge_for(&mut self, placed: Arc<PlacedRun>) {
         self.held_by(placed.holder().clone());
         self.placed = Some(placed);
@@ -362,8 +360,7 @@ impl DraftRecord {
         self.record.duration_us = microseconds(self.opened.elapsed());
         self.tail.content = self.content.and_then(DraftContent::text);
         if let Some(placed) = self.placed {
-            let place = self.tail.until_written.take();
-            self.tail.until_written = Some(Box::new((place, placed)));
+            self.tail.until_written = Some(Box::new((self.tail.until_written.take(), placed)));
         }
         self.recorder.hand_over_all(self.record, self.log, self.tail);
     }

@@ -3,6 +3,7 @@
 mod names;
 mod notes;
 mod read;
+mod removal;
 mod retention;
 mod servers;
 mod titles;

@@ -7,7 +7,8 @@ use crate::database::numbers::number;
 use crate::database::records::StoredRecords;
 use crate::database::statement::{Statement, statement};
 use crate::database_error::DatabaseError;
-use crate::records::store::{CallNames, NamedCall, NamesOf, RequestKey};
+use crate::records::named_call::{NamedCall, RequestKey};
+use crate::records::store::{CallNames, NamesOf};
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// The statements on the names of one kind of call. The names of runs that are noted stay in any case.

@@ -2,17 +2,18 @@
 
 use async_trait::async_trait;
 
-use crate::database::engine::Writing;
 use crate::database::numbers::{count, number};
 use crate::database::records::StoredRecords;
 use crate::database::records::names::add_name;
+use crate::database::records::removal::remove_found;
 use crate::database::records::write::insert_ended;
 use crate::database::statement::{Dialect, Statement, statement};
 use crate::database_error::DatabaseError;
+use crate::records::named_call::RequestKey;
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::RunHolder;
-use crate::records::store::{FoundNote, Noted, NotesOf, RequestKey, RunNote, RunNotes, StoredNote};
+use crate::records::store::{FoundNote, Noted, NotesOf, RunNote, RunNotes, StoredNote};
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// Notes a run if the epoch of its server is not over.
@@ -24,19 +25,6 @@ const NOTE: &str = "INSERT INTO detached_runs (tenant, run_id, kind, record, ser
 const NOTE_BESIDE_OTHERS: &str = "INSERT INTO detached_runs (tenant, run_id, kind, record, server, epoch) \
      SELECT $1, $2, $3, $4, servers.server, servers.epoch FROM servers \
      WHERE server = $5 AND epoch = $6 FOR SHARE";
-
-/// Removes the note of a run that a server has, in this epoch.
-const REMOVE_OF: &str = "DELETE FROM detached_runs \
-     WHERE tenant = $1 AND run_id = $2 AND server = $3 AND epoch = $4";
-
-/// The same in the queue.
-const REMOVE_CLAIMED: &str = "DELETE FROM queued_runs \
-     WHERE tenant = $1 AND run_id = $2 AND server = $3 AND epoch = $4";
-
-/// The same for an epoch that is over.
-const REMOVE_ABANDONED: &str = "DELETE FROM detached_runs \
-     WHERE tenant = $1 AND run_id = $2 AND server = $3 AND epoch = $4 AND NOT EXISTS \
-     (SELECT 1 FROM servers WHERE servers.server = $3 AND servers.epoch = $4)";
 
 /// Runs that are noted for an epoch that is over.
 const ABANDONED: &str = "SELECT tenant, run_id, record, server, epoch FROM detached_runs AS noted WHERE NOT EXISTS \
@@ -155,16 +143,7 @@ impl RunNotes for StoredRecords {
         let mut transaction = self.begin().await?;
         let mut rows = Vec::with_capacity(ends.len());
         for (note, row) in ends {
-            let remove = statement(match of {
-                NotesOf::Abandoned => REMOVE_ABANDONED,
-                NotesOf::Present => REMOVE_OF,
-            });
-            let remove = remove
-                .bind(note.tenant.as_str())
-                .bind(note.run_id.as_str())
-                .bind(note.server.as_str())
-                .bind(number(note.epoch));
-            if transaction.execute(remove).await? > 0 {
+            if remove_found(&mut transaction, note, of).await? {
                 rows.extend(row);
             }
         }
@@ -172,31 +151,4 @@ impl RunNotes for StoredRecords {
         transaction.commit().await?;
         Ok(u64::try_from(rows.len()).unwrap_or(u64::MAX))
     }
-}
-
-/// Removes the note of a run that a server has, in its epoch. Returns false if it has no such note.
-pub(super) async fn remove_note_of(
-    transaction: &mut Writing,
-    (tenant, run_id): (&str, &str),
-    holder: &RunHolder,
-) -> Result<bool, DatabaseError> {
-    let remove = statement(REMOVE_OF).bind(tenant).bind(run_id);
-    let remove = remove.bind(holder.server.as_str()).bind(number(holder.epoch));
-    if transaction.execute(remove).await? > 0 {
-        return Ok(true);
-    }
-    // One of the queue that was refused before it began.
-    let remove = statement(REMOVE_CLAIMED).bind(tenant).bind(run_id);
-    let remove = remove.bind(holder.server.as_str()).bind(number(holder.epoch));
-    Ok(transaction.execute(remove).await? > 0)
-}
-
-/// Removes the note of a run whose record is written.
-pub(super) async fn remove_note(
-    transaction: &mut Writing,
-    tenant: &str,
-    run_id: &str,
-) -> Result<(), DatabaseError> {
-    let remove = statement("DELETE FROM detached_runs WHERE tenant = $1 AND run_id = $2");
-    transaction.execute(remove.bind(tenant).bind(run_id)).await.map(drop)
 }

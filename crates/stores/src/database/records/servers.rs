@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::database::engine::milliseconds;
+use crate::database::engine::{Writing, milliseconds};
 use crate::database::numbers::{count, number};
 use crate::database::records::StoredRecords;
 use crate::database::statement::{Dialect, statement};
@@ -28,6 +28,11 @@ const LEASE: &str = "SELECT lease_ms FROM servers WHERE server = $1 AND epoch = 
 /// The same, and nobody else ends the epoch before the end of the transaction.
 const LEASE_BESIDE_OTHERS: &str =
     "SELECT lease_ms FROM servers WHERE server = $1 AND epoch = $2 FOR UPDATE";
+
+/// The server in its epoch, which nobody ends before the end of the transaction.
+const PRESENT: &str = "SELECT epoch FROM servers WHERE server = $1 AND epoch = $2";
+const PRESENT_BESIDE_OTHERS: &str =
+    "SELECT epoch FROM servers WHERE server = $1 AND epoch = $2 FOR SHARE";
 
 #[async_trait]
 impl ServerLeases for StoredRecords {
@@ -73,4 +78,19 @@ impl StoredRecords {
     async fn after(&self, time: Duration) -> Result<i64, DatabaseError> {
         Ok(self.now_ms().await?.saturating_add(milliseconds(time)))
     }
+}
+
+/// True if the epoch of a server is not over, and is not before the end of the transaction.
+pub(super) async fn is_present(
+    transaction: &mut Writing,
+    holder: &RunHolder,
+) -> Result<bool, DatabaseError> {
+    let present = statement(match transaction.dialect() {
+        Dialect::Sqlite => PRESENT,
+        Dialect::Postgres => PRESENT_BESIDE_OTHERS,
+    });
+    let found: Option<(i64,)> = transaction
+        .fetch_optional(present.bind(holder.server.as_str()).bind(number(holder.epoch)))
+        .await?;
+    Ok(found.is_some())
 }

@@ -6,6 +6,7 @@ use crate::database::engine::Writing;
 use crate::database::numbers::{count, number};
 use crate::database::records::StoredRecords;
 use crate::database::records::names::{add_name, find_name_in};
+use crate::database::records::servers::is_present;
 use crate::database::records::write::insert_ended;
 use crate::database::statement::{Dialect, Statement, statement};
 use crate::database_error::DatabaseError;
@@ -25,11 +26,6 @@ const COUNT: &str = "SELECT (SELECT COUNT(*) FROM queued_runs WHERE tenant = $1)
 
 const ADD: &str = "INSERT INTO queued_runs \
      (tenant, run_id, kind, record, sealed, queued_us, expires_ms, server, epoch) ";
-
-/// The server in its epoch, which nobody ends before the end of the transaction.
-const PRESENT: &str = "SELECT epoch FROM servers WHERE server = $1 AND epoch = $2";
-const PRESENT_BESIDE_OTHERS: &str =
-    "SELECT epoch FROM servers WHERE server = $1 AND epoch = $2 FOR SHARE";
 
 /// The tenants with runs that wait, each found by the index.
 const TENANTS: &str = "WITH RECURSIVE found (tenant) AS \
@@ -299,19 +295,6 @@ impl RunQueue for StoredRecords {
         let [waiting, claimed, begun] = [waiting, claimed, begun].map(count);
         Ok(QueueCounts { waiting, claimed, begun })
     }
-}
-
-/// True if the epoch of a server is not over, and is not before the end of the transaction.
-pub(super) async fn is_present(
-    transaction: &mut Writing,
-    holder: &RunHolder,
-) -> Result<bool, DatabaseError> {
-    let present = statement(match transaction.dialect() {
-        Dialect::Sqlite => PRESENT,
-        Dialect::Postgres => PRESENT_BESIDE_OTHERS,
-    });
-    let found: Option<(i64,)> = transaction.fetch_optional(of_holder(present, holder)).await?;
-    Ok(found.is_some())
 }
 
 /// The runs of a tenant that have no record yet. Nobody else submits some before the end of the transaction.

@@ -10,13 +10,14 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::database_error::DatabaseError;
 use crate::records::filter::{RunFilter, RunSearch, WhoseRuns};
+use crate::records::named_call::{NamedCall, RequestKey};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::store::{
-    CallNames, FoundNote, ListedRow, MADE_BY, NamedCall, NamesOf, Noted, NotesOf, RecordPart,
-    RecordRetention, RecordRows, RecordStore, RecordTotals, RemovedLogs, Renewed, RequestKey,
-    RunNote, RunNotes, ServerLeases, StoredLog, StoredNote, Window,
+    CallNames, FoundNote, ListedRow, MADE_BY, NamesOf, Noted, NotesOf, RecordPart, RecordRetention,
+    RecordRows, RecordStore, RecordTotals, RemovedLogs, Renewed, RunNote, RunNotes, ServerLeases,
+    StoredLog, StoredNote, Window,
 };
 use crate::records::waiting::QueueCounts;
 use crate::records::waiting::run_queue::{NewRun, Queued, RunQueue, StoredOrder, UnrecordedRow};

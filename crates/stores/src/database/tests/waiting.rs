@@ -5,9 +5,10 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::database::tests::{Place, detached, id, key, tenant};
+use crate::records::named_call::RequestKey;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
-use crate::records::store::{RecordStore, RequestKey};
+use crate::records::store::RecordStore;
 use crate::records::waiting::run_queue::{NewRun, Queued};
 use crate::records::{
     KnownKey, QueueCounts, QueuedOrder, RunElsewhere, RunOutcomeKind, RunRecord, ServerRecords,
@@ -194,7 +195,7 @@ async fn what_a_dead_server_has_claimed_waits_again_and_what_it_has_begun_is_ove
 
 /// A reader that learns of an end sees no other one later.
 #[tokio::test]
-async fn a_run_has_one_end() {
+async fn one_end() {
     for place in Place::all().await {
         let (server, reader) = (place.server().await, place.server().await);
         let holder = server.holder();
@@ -264,7 +265,7 @@ async fn begin_all(server: ServerRecords) -> Vec<RunId> {
 
 /// Several servers at once, each with connections of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn begun_at_most_once() {
+async fn begun_once() {
     for place in Place::of_servers().await {
         let submits = place.server().await;
         let orders: Vec<_> = (0..60).map(|number| order("acme", number, None)).collect();

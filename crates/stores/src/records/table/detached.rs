@@ -13,10 +13,11 @@
 //! ended, before the other server's lease has ended.
 
 use crate::database_error::DatabaseError;
+use crate::records::named_call::RequestKey;
 use crate::records::record::{RunKind, RunRecord};
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
-use crate::records::store::{FoundNote, Noted, NotesOf, RequestKey, RunNote, StoredNote};
+use crate::records::store::{FoundNote, Noted, NotesOf, RunNote, StoredNote};
 use crate::records::table::RecordTable;
 use crate::records::table::idempotency_keys::KnownKey;
 use wardian_vocabulary::clock::Clock;

@@ -6,7 +6,8 @@
 //! many other runs the tenant makes. So a repeated call is not executed again meanwhile.
 
 use crate::database_error::DatabaseError;
-use crate::records::store::{NamedCall, NamesOf, RequestKey};
+use crate::records::named_call::{NamedCall, RequestKey};
+use crate::records::store::NamesOf;
 use crate::records::table::RecordTable;
 use wardian_vocabulary::ids::{RunId, TenantId};
 

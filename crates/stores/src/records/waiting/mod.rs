@@ -10,12 +10,16 @@
 //! and is in the queue no more. Until then anybody may end it, and what a server has claimed waits again once its
 //! epoch is over.
 //!
-//! INVARIANT(begun-at-most-once): a run leaves the queue once: to the server that begins it, or to its end.
+//! INVARIANT(begun-once): a run leaves the queue once: to the server that begins it, or to its end.
+//!
+//! INVARIANT(one-end): the end of a run is written while its server has it, or by whoever ends what the server has left,
+//! and never by both. An end that was seen does not change.
 
 mod of_server;
 pub(crate) mod order;
 pub(crate) mod run_queue;
 
 pub use crate::records::waiting::order::{
-    ClaimedRun, QueueCounts, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
+    ClaimedRun, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
 };
+pub use crate::records::waiting::run_queue::QueueCounts;

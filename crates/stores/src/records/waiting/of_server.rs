@@ -7,9 +7,9 @@ use crate::records::server_id::RunHolder;
 use crate::records::servers::ServerRecords;
 use crate::records::table::idempotency_keys::KnownKey;
 use crate::records::waiting::order::{
-    ClaimedRun, QueueCounts, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
+    ClaimedRun, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
 };
-use crate::records::waiting::run_queue::{NewRun, Queued, StoredOrder, UnrecordedRow};
+use crate::records::waiting::run_queue::{NewRun, QueueCounts, Queued, StoredOrder, UnrecordedRow};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{RunId, TenantId};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::records::named_call::RequestKey;
 use crate::records::record::RunRecord;
-use crate::records::store::RequestKey;
 use crate::records::table::idempotency_keys::KnownKey;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
@@ -73,15 +73,4 @@ pub struct UnrecordedView {
     pub record: String,
     /// How far it is.
     pub state: UnrecordedState,
-}
-
-/// The runs in the background of all tenants that have no record yet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct QueueCounts {
-    /// Those that wait for a server.
-    pub waiting: u64,
-    /// Those that a server is about to begin.
-    pub claimed: u64,
-    /// Those that a server executes.
-    pub begun: u64,
 }

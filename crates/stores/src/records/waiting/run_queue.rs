@@ -3,11 +3,10 @@
 use async_trait::async_trait;
 
 use crate::database_error::DatabaseError;
+use crate::records::named_call::{NamedCall, RequestKey};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::RunHolder;
-use crate::records::store::{NamedCall, RequestKey};
-use crate::records::waiting::order::QueueCounts;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
 /// Runs that wait for a server. Each method is one transaction.
@@ -144,4 +143,15 @@ pub(crate) struct UnrecordedRow {
     pub(crate) has_begun: bool,
     /// True if a server has claimed it.
     pub(crate) is_claimed: bool,
+}
+
+/// The runs in the background of all tenants that have no record yet.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueCounts {
+    /// Those that wait for a server.
+    pub waiting: u64,
+    /// Those that a server is about to begin.
+    pub claimed: u64,
+    /// Those that a server executes.
+    pub begun: u64,
 }
