@@ -28,7 +28,7 @@ impl MetricSource for JournalState {
         let mut readings =
             vec![MetricReading::counter(lost, "Lines of the audit log that were lost", lines)];
         if let Some(counts) = self.recorder.as_ref().map(Recorder::counts) {
-            let ends = [("written", counts.written), ("lost", counts.lost)];
+            let ends = [("written", counts.written), ("lost", counts.lost), ("late", counts.late)];
             let ends = [&ends[..], &[("log_lost", counts.lost_logs)]].concat();
             let ends = ends.into_iter().map(|(end, count)| (end, number_of(count)));
             let help = "Records of runs by outcome";

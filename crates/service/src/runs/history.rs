@@ -239,7 +239,11 @@ impl RunHistory {
                 Some(RunElsewhere::GoesOn(_) | RunElsewhere::Waiting(_)) => {
                     return Err(ServiceError::RecordNotWritten);
                 }
-                None => return Err(no_such_run(id)),
+                // It may have ended between both looks.
+                None => {
+                    let ended = table.find(&caller.tenant, kind, &run).await?;
+                    ended.ok_or_else(|| no_such_run(id))?
+                }
             },
         };
         let result = self.kept_result(caller, &run).await?;
