@@ -11,6 +11,8 @@ use crate::orders::{BeginOrder, ClaimOrder, Decided, GiveBackOrder, Lost, Statem
 pub struct NodeBounds {
     /// Most runs that it has claimed and not begun; at least 1.
     pub most_claimed: usize,
+    /// Most runs of one claim; at least 1.
+    pub most_at_once: usize,
     /// How often it looks for runs without a sign of some.
     pub look_every: Duration,
     /// How long it leaves a run to others that it cannot execute.
@@ -107,7 +109,8 @@ impl<K: Ord + Clone> FleetNode<K> {
         let room = free_workers.min(self.bounds.most_claimed).saturating_sub(claimed);
         let is_due = self.is_woken || self.wake_at().is_none_or(|due| due <= now);
         let is_check = now >= self.checked.saturating_add(self.bounds.check_every);
-        let (most, is_unsure) = (room, self.is_unsure || (is_check && !self.is_draining));
+        let most = room.min(self.bounds.most_at_once);
+        let is_unsure = self.is_unsure || (is_check && !self.is_draining);
         if !is_unsure && (self.is_draining || most == 0 || !is_due) {
             return None;
         }

@@ -62,6 +62,7 @@ impl Place {
     fn new() -> Self {
         let bounds = NodeBounds {
             most_claimed: 1,
+            most_at_once: 1,
             look_every: Duration::ZERO,
             shun: Duration::ZERO,
             check_every: Duration::MAX,

@@ -39,6 +39,7 @@ impl SimulatedServer {
     pub(super) fn new(workers: usize, lacks: u32, planted: Planted) -> Self {
         let bounds = NodeBounds {
             most_claimed: 4,
+            most_at_once: 3,
             look_every: Duration::from_millis(500),
             shun: Duration::from_millis(1_000),
             check_every: match planted {

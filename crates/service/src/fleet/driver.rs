@@ -28,6 +28,9 @@ const SUBMITTED_AT_ONCE: usize = 64;
 /// Submissions that wait for the one on its way; further calls wait to be among them.
 const SUBMISSIONS: usize = 1_024;
 
+/// Most claims that are looked up at one time, when it is not known what was claimed.
+const CHECKED_AT_ONCE: u64 = 32;
+
 /// Most tenants whose runs are looked for at one time.
 const TENANTS: u64 = 64;
 
@@ -122,7 +125,10 @@ impl Service {
             let found = self.claim(&fleet, &order).await;
             let is_failure = found.is_err();
             let (names, runs) = match found {
-                Ok(runs) => (Ok(runs.iter().map(name_of).collect()), runs),
+                Ok(runs) => {
+                    fleet.is_failing(false);
+                    (Ok(runs.iter().map(name_of).collect()), runs)
+                }
                 Err(fault) => {
                     fleet.note_failure("claimed", &fault);
                     (Err(StatementUnanswered), Vec::new())
@@ -149,7 +155,7 @@ impl Service {
         let (epoch, table) = (order.epoch, &fleet.table);
         let most = u64::try_from(order.most).unwrap_or(u64::MAX);
         if order.is_unsure {
-            return table.claimed(epoch, u64::MAX >> 1).await;
+            return table.claimed(epoch, CHECKED_AT_ONCE).await;
         }
         let tenants = table.waiting_tenants(TENANTS).await?;
         let count = u64::try_from(tenants.len()).unwrap_or(u64::MAX).max(1);

@@ -25,6 +25,10 @@ pub(crate) type RunName = (TenantId, RunId);
 /// Most runs that a server has claimed and not begun.
 const MOST_CLAIMED: usize = 32;
 
+/// Most runs of one claim: what is found is in memory before it is charged to anybody, and each may have a megabyte of
+/// code with all of its escapes.
+const MOST_AT_ONCE: usize = 8;
+
 /// How often a server without a sign of work looks for some.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -88,6 +92,7 @@ impl Fleet {
         let FleetParts { table, key, authentication, budget } = parts;
         let bounds = NodeBounds {
             most_claimed: MOST_CLAIMED,
+            most_at_once: MOST_AT_ONCE,
             look_every: LOOK_EVERY,
             shun: SHUN,
             check_every: CHECK_EVERY,

@@ -23,8 +23,11 @@ use wardian_vocabulary::units::ByteCount;
 /// How often a server looks for runs of its own that others have cancelled.
 const LOOK_FOR_CANCELLED: Duration = Duration::from_millis(300);
 
-/// Memory of a record while its run is cancelled or listed.
-const RECORD: ByteCount = ByteCount::kibibytes(8);
+/// Most runs of others in one list.
+const LISTED: u64 = 128;
+
+/// Memory of a record while its run is listed: it may have the arguments of its call.
+const RECORD: ByteCount = ByteCount::kibibytes(64);
 
 impl RunHistory {
     /// Cancels a run that this server does not have: one that waits ends at once, and the server that has one is
@@ -47,17 +50,16 @@ impl RunHistory {
         Ok(())
     }
 
-    /// Runs in the background of a tenant that wait for a server or that some server has, newest first.
+    /// The newest runs in the background of a tenant that wait for a server or that some server has.
     pub(super) async fn list_elsewhere(
         &self,
         caller: &Caller,
         kind: Option<RunKind>,
-        most: u64,
     ) -> Result<Vec<ActiveRunView>, ServiceError> {
         let Ok(table) = self.table() else { return Ok(Vec::new()) };
-        caller.memory.reserve(ByteCount::bytes(RECORD.as_u64().saturating_mul(most)))?;
+        caller.memory.reserve(ByteCount::bytes(RECORD.as_u64().saturating_mul(LISTED)))?;
         let _turn = self.turn_to_read().await;
-        let found = table.unrecorded(&caller.tenant, kind, most).await?;
+        let found = table.unrecorded(&caller.tenant, kind, LISTED).await?;
         let views = found.into_iter().map(|run| {
             let status = match run.state {
                 UnrecordedState::Waiting | UnrecordedState::Claimed => RunProgress::Queued,

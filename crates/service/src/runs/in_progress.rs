@@ -46,7 +46,7 @@ impl RunHistory {
         let most = usize::try_from(MAX_PAGE).unwrap_or(usize::MAX);
         caller.memory.reserve(ByteCount::bytes(LISTED.saturating_mul(MAX_PAGE)))?;
         let mut runs = self.active().list(&caller.tenant, kind, most);
-        for view in self.list_elsewhere(caller, kind, MAX_PAGE).await? {
+        for view in self.list_elsewhere(caller, kind).await? {
             if runs.iter().all(|run| run.run_id != view.run_id) {
                 runs.push(view);
             }

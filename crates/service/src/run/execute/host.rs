@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tracing::error;
 
 use crate::fleet::placed_run::PlacedRun;
@@ -38,6 +39,9 @@ use wardian_vocabulary::units::ByteCount;
 /// Outputs up to this size, in bytes, are read on the thread of the call, because that takes less
 /// time than a switch of threads. They do not wait for room in memory.
 pub(crate) const SMALL_OUTPUT: usize = 64 << 10;
+
+/// How long a run keeps a worker while the database is asked whether it may begin.
+const BEGIN_PATIENCE: Duration = Duration::from_millis(500);
 
 /// Limits the number of blobs that runs store at one time. Further runs wait.
 #[derive(Debug, Clone)]
@@ -161,6 +165,15 @@ impl TenantHost {
         self.is_refused_here
     }
 
+    /// True if the run, which has given its worker back before it began, is this server's to execute by now. Waits for
+    /// the answer of the database.
+    pub(crate) async fn has_begun_meanwhile(&self) -> bool {
+        match &self.placed {
+            Some(placed) => placed.has_begun().await,
+            None => false,
+        }
+    }
+
     /// What is redacted in the output.
     pub(crate) fn masks(&self) -> Option<Arc<Masks>> {
         self.masks.clone()
@@ -198,10 +211,9 @@ impl RunHost for TenantHost {
     }
 
     async fn may_begin(&mut self) -> bool {
-        match &self.placed {
-            Some(placed) => placed.begin().await,
-            None => true,
-        }
+        let Some(placed) = &self.placed else { return true };
+        // A worker does not wait for a database that does not answer: other calls do not need it.
+        timeout(BEGIN_PATIENCE, placed.begin()).await.unwrap_or(false)
     }
 
     fn hear(&mut self, printed: LogChunk) {
@@ -515,7 +527,7 @@ mod tests {
         let mut door = door(&store, &BlobWrites::at_most(1));
         {
             let mut writing = Box::pin(door.write_blob("text/plain", content()));
-            let early = tokio::time::timeout(Duration::from_millis(20), &mut writing).await;
+            let early = timeout(Duration::from_millis(20), &mut writing).await;
             assert!(early.is_err(), "the store does not wait");
             has_begun.recv().unwrap();
         }
@@ -567,7 +579,7 @@ mod tests {
         for _ in 0..6 {
             let mut door = door(&store, &writes);
             let writing = door.write_blob("text/plain", content());
-            let early = tokio::time::timeout(Duration::from_millis(20), writing).await;
+            let early = timeout(Duration::from_millis(20), writing).await;
             assert!(early.is_err(), "the store does not wait");
         }
         assert_eq!(has_begun.try_iter().count(), 2, "the others wait for these");
@@ -589,7 +601,7 @@ mod tests {
         small.make(SMALL_OUTPUT.into()).await;
         assert!(small.into_permit().is_none());
         let mut second = OutputRoom::of_call(memory);
-        let early = tokio::time::timeout(Duration::from_millis(20), second.make(all)).await;
+        let early = timeout(Duration::from_millis(20), second.make(all)).await;
         assert!(early.is_err(), "there was room for two");
         drop(first);
         second.make(all).await;

@@ -41,7 +41,7 @@ use crate::runs::noted::NotedHere;
 use crate::service::Service;
 use crate::sessions::asking::open_run::OpenRun;
 use crate::sessions::cell::{EndedCell, PlannedCell};
-use wardian_dispatch::{FinishedRun, GuestSpec, Job};
+use wardian_dispatch::{DispatchError, FinishedRun, GuestSpec, Job, Pool};
 use wardian_formats::job::{Program, Setup, Turn};
 use wardian_stores::records::{Recorder, RunKind};
 use wardian_vocabulary::ids::{Digest, RunId};
@@ -390,7 +390,9 @@ impl Service {
             (None, purpose) => {
                 let finished = match purpose {
                     RunPurpose::SelfTest => pool.run_own(&job, &mut host).await?,
-                    RunPurpose::Call | RunPurpose::Compilation => pool.run(&job, &mut host).await?,
+                    RunPurpose::Call | RunPurpose::Compilation => {
+                        until_begun(pool, &job, &mut host).await?
+                    }
                 };
                 drop(job);
                 (finished, None)
@@ -418,6 +420,21 @@ impl Service {
             with_document(&self.answers.toolchain, caller, log, answered, documented).await?;
         self.answers.keep_result(caller, key, &answered);
         Ok(answered)
+    }
+}
+
+/// Executes a run of a caller. One that waited for the database in vain, has given its worker back, and has begun since, is
+/// given another one.
+async fn until_begun(
+    pool: &Pool,
+    job: &Job,
+    host: &mut TenantHost,
+) -> Result<FinishedRun, DispatchError> {
+    loop {
+        match pool.run(job, host).await {
+            Err(DispatchError::Withdrawn) if host.has_begun_meanwhile().await => {}
+            ended => return ended,
+        }
     }
 }
 
