@@ -36,6 +36,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $_ := set $http "tls" (dict "certificate" "/etc/wardian-tls/tls.crt" "key" "/etc/wardian-tls/tls.key") -}}
 {{- $_ := set $config "http" $http -}}
 {{- end -}}
+{{- if .Values.fleet.enabled -}}
+{{- $_ := set $config "database" (dict "url_file" "/etc/wardian-fleet/database.url") -}}
+{{- $fleet := default (dict) $config.fleet -}}
+{{- $_ := set $fleet "key_file" "/etc/wardian-fleet/fleet.key" -}}
+{{- $_ := set $config "fleet" $fleet -}}
+{{- $blobs := default (dict) $config.blobs -}}
+{{- $_ := set $blobs "store" (required "fleet.store must be s3://BUCKET/PREFIX" .Values.fleet.store) -}}
+{{- $_ := set $blobs "cache" .Values.fleet.cache -}}
+{{- $_ := set $config "blobs" $blobs -}}
+{{- end -}}
 {{- if .Values.skills.volume -}}
 {{- $skills := default (dict) $config.skills -}}
 {{- $_ := set $skills "roots" (list "/srv/skills") -}}
