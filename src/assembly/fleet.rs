@@ -1,5 +1,6 @@
 //! The fleet of servers that a server takes part in.
 
+use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
@@ -7,12 +8,13 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use crate::assembly::error::AssemblyError;
-use wardian_config::Config;
+use wardian_config::{Config, EffectiveSetting};
 use wardian_service::{Authentication, FleetKey, FleetParts};
-use wardian_stores::records::ServerRecords;
+use wardian_stores::records::{ServerFacts, ServerRecords};
 use wardian_vocabulary::budget::MemoryBudget;
 use wardian_vocabulary::files::private_file::exposure;
 use wardian_vocabulary::files::regular_file::open_regular;
+use wardian_vocabulary::ids::Digest;
 
 /// Longest key, in bytes.
 const MAX_KEY: u64 = 4 << 10;
@@ -40,6 +42,26 @@ fn read_key(path: &Path) -> Result<FleetKey, String> {
         return Err("it is larger than 4 KiB".to_owned());
     }
     FleetKey::new(&bytes).map_err(|fault| fault.to_string())
+}
+
+/// The settings that servers of one fleet have in common, by the beginning of their names.
+const COMMON: [&str; 5] = ["auth.", "limits.", "network.", "tenants.", "skills.from_code"];
+
+/// What a server says of itself to others on its database.
+#[must_use]
+pub fn server_facts(config: &Config) -> ServerFacts {
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let is_common =
+        |setting: &&EffectiveSetting| COMMON.iter().any(|name| setting.key.starts_with(name));
+    let lines = config.effective.iter().filter(is_common).map(|setting| {
+        format!("{}={}\n", setting.key, setting.value.as_deref().unwrap_or_default())
+    });
+    let digest = Digest::of(lines.collect::<String>().as_bytes()).to_string();
+    ServerFacts {
+        host: host.trim().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        settings: digest,
+    }
 }
 
 /// What a server needs to be in the fleet of the settings, if there is one.

@@ -23,7 +23,7 @@ pub use crate::assembly::engine::{
     lock_natives, open_engine,
 };
 pub use crate::assembly::error::{AssemblyError, ProvisionError};
-pub use crate::assembly::fleet::{fleet_key, fleet_parts};
+pub use crate::assembly::fleet::{fleet_key, fleet_parts, server_facts};
 pub use crate::assembly::metrics::{JournalState, SessionsState, TokenKeysState};
 pub use crate::assembly::packages::{
     BatteriesReport, batteries, batteries_are_compiled, clean_layers, guest_of, install_batteries,

@@ -8,6 +8,7 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::cli::commands::conformance::args::ConformanceArgs;
+use crate::cli::commands::fleet::args::{FLEET, FleetCommand};
 use crate::cli::commands::kernel::args::KernelCommand;
 use crate::cli::commands::mcp::args::McpArgs;
 use crate::cli::commands::repl::args::ReplArgs;
@@ -111,6 +112,9 @@ pub(crate) enum Command {
     /// Move what a server keeps to a database of PostgreSQL, an object store, or both.
     #[command(after_help = examples::MIGRATE)]
     Migrate(MigrateArgs),
+    /// Show the servers that share a database, and what waits for one of them.
+    #[command(subcommand, after_help = FLEET)]
+    Fleet(FleetCommand),
     /// Inspect the runs of a server: who ran what, the outcome, and the output.
     #[command(subcommand, after_help = examples::RUNS)]
     Runs(RunsCommand),

@@ -30,8 +30,8 @@ use crate::cli::commands::skills::args::SkillsCommand;
 use crate::cli::commands::skills::execute::execute_skills;
 use crate::cli::commands::skills::new_skill;
 use crate::cli::commands::{
-    blobs, conformance, doctor, engine, kernel, keys, licenses, man, mcp, migrate, repl, runs,
-    secrets, sessions, show_config, test, tools, top, verify,
+    blobs, conformance, doctor, engine, fleet, kernel, keys, licenses, man, mcp, migrate, repl,
+    runs, secrets, sessions, show_config, test, tools, top, verify,
 };
 use crate::cli::exit_code::Exit;
 use crate::cli::failed::Failed;
@@ -140,6 +140,7 @@ fn with_config(
         Command::Skills(command) => execute_skills(command, config, &source.surroundings),
         Command::Blobs(command) => blobs::blobs(&config, &command, source.surroundings.api_key()),
         Command::Migrate(args) => migrate::migrate(&config, &source, &args),
+        Command::Fleet(command) => fleet::fleet(&config, &command),
         Command::Runs(command) => runs::runs(&config, &command, source.surroundings.api_key()),
         Command::Repl(args) => repl::repl(&config, &args, source.surroundings.api_key()),
         Command::Sessions(command) => {

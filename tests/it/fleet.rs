@@ -378,6 +378,42 @@ fn a_fleet_that_cannot_be_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
+fn operators_see_servers_and_what_waits() {
+    let Some(site) = Site::start() else { return };
+    let place = Command::new();
+    let none = place.run(&["fleet", "status"]).with(2);
+    assert!(none.stderr.contains("`database.url_file`"), "{}", none.stderr);
+    let place = place.set("WARDIAN_DATABASE_URL_FILE", site.url_file.to_str().unwrap());
+    let empty = place.run(&["fleet", "status"]).with(0);
+    assert!(empty.stdout.contains("no server has been on this database yet"), "{}", empty.stdout);
+    let (one, other) = (site.server("one", &[]), site.server("other", &["tenants.detached=9"]));
+    let runs = [&one, &other, &one].map(|server| submitted(&server.client(), &sleeping(60.0)));
+    site.until(BEGUN, 2);
+    let status = place.run(&["fleet", "status", "--json"]).with(0).json();
+    let servers = status["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 2, "{status:#}");
+    for server in servers {
+        assert_eq!((&server["begun"], &server["version"]), (&json!(1), &json!("0.1.0")));
+        assert!(server["lease_ms"].as_u64().unwrap() > 0, "{server:#}");
+    }
+    assert_ne!(servers[0]["settings"], servers[1]["settings"], "{status:#}");
+    let queue = &status["queues"][0];
+    assert_eq!((&queue["tenant"], &queue["begun"]), (&json!("local"), &json!(2)), "{queue:#}");
+    // A server may have claimed it as its worker became busy.
+    let not_begun = queue["waiting"].as_u64().unwrap() + queue["claimed"].as_u64().unwrap();
+    assert_eq!(not_begun, 1, "{queue:#}");
+    kill(&one);
+    let text = eventually(PATIENCE, || {
+        let text = place.run(&["fleet", "status"]).with(0).stdout;
+        text.contains("ended").then_some(text)
+    });
+    assert!(text.starts_with("SERVER") && text.contains("TENANT"), "{text}");
+    for run in &runs {
+        other.client().post_to(&format!("/v1/runs/{run}/cancel"));
+    }
+}
+
+#[test]
 fn nothing_waits_in_vain() {
     let Some(site) = Site::start() else { return };
     let one = site.server("one", &[]);

@@ -21,7 +21,7 @@ mod value;
 mod written;
 
 pub use crate::ceiling::GatewayMemory;
-pub use crate::effective::SettingOrigin;
+pub use crate::effective::{EffectiveSetting, SettingOrigin};
 pub use crate::environment::{
     SOURCE_DATE_EPOCH, named_variable, secret_variables, source_date_epoch,
 };

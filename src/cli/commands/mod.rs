@@ -5,6 +5,7 @@ pub(crate) mod conformance;
 mod diagnosis;
 pub(crate) mod doctor;
 pub(crate) mod engine;
+pub(crate) mod fleet;
 pub(crate) mod fuel_profile;
 pub(crate) mod images;
 pub(crate) mod kernel;

@@ -99,15 +99,18 @@ impl Service {
         self.fleet.get()
     }
 
-    /// Workers that have nothing to do, and for which nothing waits or is claimed.
-    fn free_workers(&self) -> usize {
+    /// Workers that have nothing to do, and for which nothing waits. A run of the fleet that has begun has one, although
+    /// the pool may not show it yet.
+    fn free_workers(&self, fleet: &Fleet) -> usize {
         let report = self.execution.pool.report();
-        self.execution.pool.size().saturating_sub(report.running.saturating_add(report.queued))
+        let begun = fleet.decide(|node| node.begun());
+        let busy = report.running.saturating_add(report.queued).max(begun);
+        self.execution.pool.size().saturating_sub(busy)
     }
 
     /// True if a run that is submitted here may be claimed at once.
     pub(super) fn has_room_for_claims(&self, fleet: &Fleet) -> bool {
-        let free = self.free_workers();
+        let free = self.free_workers(fleet);
         fleet.decide(|node| !node.is_draining() && node.claimed() < free)
     }
 
@@ -115,7 +118,7 @@ impl Service {
     async fn claim_all(self: Arc<Self>, fleet: Arc<Fleet>) {
         loop {
             let now = fleet.now();
-            let free = self.free_workers();
+            let free = self.free_workers(&fleet);
             let Some(order) = fleet.decide(|node| node.next_claim(now, free)) else {
                 let until = fleet.decide(|node| node.wake_at()).map(|due| due.saturating_sub(now));
                 let until = until.unwrap_or(PAUSE).clamp(LEAST_PAUSE, PAUSE);

@@ -68,6 +68,7 @@ pub use crate::records::table::detached::{NotedRun, UnrecordedRun};
 pub use crate::records::table::idempotency_keys::KnownKey;
 pub use crate::records::table::read::ListedRuns;
 pub use crate::records::waiting::{
-    ClaimedRun, QueueCounts, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
+    ClaimedRun, FleetServer, QueueCounts, QueuedOrder, ServerFacts, Submitted, TenantQueue,
+    UnrecordedState, UnrecordedView,
 };
 pub use crate::records::writer::RecordWriter;

@@ -18,6 +18,7 @@ use crate::records::named_call::{NamedCall, RequestKey};
 use crate::records::record::RunKind;
 use crate::records::row::Row;
 use crate::records::server_id::{RunHolder, ServerId};
+use crate::records::waiting::overview::FleetOverview;
 use crate::records::waiting::run_queue::RunQueue;
 use wardian_vocabulary::ids::{RunId, TenantId};
 
@@ -27,7 +28,14 @@ pub(crate) const MADE_BY: u64 = 1_000;
 /// A database of records: all statements.
 #[async_trait]
 pub(crate) trait RecordStore:
-    RecordRows + RecordRetention + CallNames + RunNotes + RunQueue + ServerLeases + fmt::Debug
+    RecordRows
+    + RecordRetention
+    + CallNames
+    + RunNotes
+    + RunQueue
+    + FleetOverview
+    + ServerLeases
+    + fmt::Debug
 {
     /// Closes the database.
     async fn close(&self);

@@ -55,6 +55,9 @@ impl OpenRecords {
         if count > 0 {
             warn!(count, "background runs that were interrupted when the server stopped: {count}");
         }
+        if config.database.url_file.is_some() {
+            table.describe(&assembly::server_facts(config)).await?;
+        }
         let writer = RecordWriter::start((*table).clone(), config.records.clone(), Clock::System);
         let writer = writer.map_err(|fault| Failed::at("start a thread", &fault))?;
         let followed = table.clone();

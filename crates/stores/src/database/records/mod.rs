@@ -2,6 +2,7 @@
 
 mod names;
 mod notes;
+mod overview;
 mod read;
 mod removal;
 mod retention;

@@ -20,3 +20,8 @@ CREATE INDEX queued_runs_by_expiry ON queued_runs (expires_ms);
 -- A run in progress that somebody has asked to stop.
 ALTER TABLE detached_runs ADD COLUMN cancelled BIGINT NOT NULL DEFAULT 0;
 CREATE INDEX detached_runs_cancelled ON detached_runs (server, epoch) WHERE cancelled = 1;
+
+-- What a server says of itself, for operators.
+ALTER TABLE servers ADD COLUMN host TEXT;
+ALTER TABLE servers ADD COLUMN version TEXT;
+ALTER TABLE servers ADD COLUMN settings TEXT;

@@ -19,8 +19,9 @@ use crate::records::store::{
     RecordRows, RecordStore, RecordTotals, RemovedLogs, Renewed, RunNote, RunNotes, ServerLeases,
     StoredLog, StoredNote, Window,
 };
-use crate::records::waiting::QueueCounts;
+use crate::records::waiting::overview::FleetOverview;
 use crate::records::waiting::run_queue::{NewRun, Queued, RunQueue, StoredOrder, UnrecordedRow};
+use crate::records::waiting::{FleetServer, QueueCounts, ServerFacts, TenantQueue};
 use crate::tenants::Revocation;
 use crate::tenants::key_table::{KeyRow, KeyStore};
 use wardian_vocabulary::clock::Clock;
@@ -69,6 +70,7 @@ struct Waiting {
 struct Server {
     epoch: u64,
     lease_ms: u64,
+    facts: Option<ServerFacts>,
 }
 
 impl MemoryRecords {
@@ -582,7 +584,7 @@ impl ServerLeases for MemoryRecords {
     async fn join(&self, server: &ServerId, lease: Duration) -> Result<u64, DatabaseError> {
         let (mut tables, now) = (self.tables()?, self.now_ms());
         let joined = tables.servers.entry(server.to_string());
-        let joined = joined.or_insert(Server { epoch: 0, lease_ms: 0 });
+        let joined = joined.or_insert(Server { epoch: 0, lease_ms: 0, facts: None });
         joined.epoch += 1;
         joined.lease_ms = now + u64::try_from(lease.as_millis()).unwrap();
         Ok(joined.epoch)
@@ -892,6 +894,63 @@ impl RunQueue for MemoryRecords {
             claimed: u64::try_from(claimed).unwrap(),
             begun: u64::try_from(tables.notes.len()).unwrap(),
         })
+    }
+}
+
+#[async_trait]
+impl FleetOverview for MemoryRecords {
+    async fn describe(&self, holder: &RunHolder, facts: &ServerFacts) -> Result<(), DatabaseError> {
+        let mut tables = self.tables()?;
+        if tables.is_held(holder) {
+            tables.servers.get_mut(holder.server.as_str()).unwrap().facts = Some(facts.clone());
+        }
+        Ok(())
+    }
+
+    async fn servers(&self, most: u64) -> Result<Vec<FleetServer>, DatabaseError> {
+        let (tables, now) = (self.tables()?, self.now_ms());
+        let servers = tables.servers.iter().map(|(id, server)| {
+            let is_own =
+                |holder: &RunHolder| holder.server.as_str() == id && holder.epoch == server.epoch;
+            let claims = tables.waiting.values().filter_map(|one| one.holder.as_ref());
+            let facts = server.facts.as_ref();
+            FleetServer {
+                server: id.clone(),
+                host: facts.map(|facts| facts.host.clone()),
+                version: facts.map(|facts| facts.version.clone()),
+                settings: facts.map(|facts| facts.settings.clone()),
+                epoch: server.epoch,
+                lease_ms: server.lease_ms.saturating_sub(now),
+                claimed: u64::try_from(claims.filter(|one| is_own(one)).count()).unwrap(),
+                begun: u64::try_from(
+                    tables.notes.values().filter(|note| is_own(&note.holder)).count(),
+                )
+                .unwrap(),
+            }
+        });
+        Ok(at_most(servers, most))
+    }
+
+    async fn queues(&self, most: u64) -> Result<Vec<TenantQueue>, DatabaseError> {
+        let (tables, now) = (self.tables()?, self.now_ms());
+        let of = |tenant: &str| TenantQueue {
+            tenant: tenant.to_owned(),
+            waiting: 0,
+            claimed: 0,
+            begun: 0,
+            oldest_ms: 0,
+        };
+        let mut queues: BTreeMap<String, TenantQueue> = BTreeMap::new();
+        for ((tenant, _), one) in &tables.waiting {
+            let queue = queues.entry(tenant.clone()).or_insert_with(|| of(tenant));
+            queue.waiting += u64::from(one.holder.is_none());
+            queue.claimed += u64::from(one.holder.is_some());
+            queue.oldest_ms = queue.oldest_ms.max(now.saturating_sub(one.queued_us / 1_000));
+        }
+        for (tenant, _) in tables.notes.keys() {
+            queues.entry(tenant.clone()).or_insert_with(|| of(tenant)).begun += 1;
+        }
+        Ok(at_most(queues.into_values(), most))
     }
 }
 

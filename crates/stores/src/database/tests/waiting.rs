@@ -11,8 +11,8 @@ use crate::records::server_id::{RunHolder, ServerId};
 use crate::records::store::RecordStore;
 use crate::records::waiting::run_queue::{NewRun, Queued};
 use crate::records::{
-    KnownKey, QueueCounts, QueuedOrder, RunElsewhere, RunOutcomeKind, RunRecord, ServerRecords,
-    Submitted, UnrecordedState,
+    KnownKey, QueueCounts, QueuedOrder, RunElsewhere, RunOutcomeKind, RunRecord, ServerFacts,
+    ServerRecords, Submitted, TenantQueue, UnrecordedState,
 };
 use wardian_vocabulary::ids::{RunId, TenantId};
 
@@ -236,6 +236,43 @@ async fn a_run_that_waits_too_long_is_found() {
         server.claim(holder.epoch, &tenant("acme"), 9, &[]).await.unwrap();
         assert!(server.end_queued(&refused, Some(&holder)).await.unwrap());
         assert_eq!(outcome(&server, "acme", 2).await.unwrap(), "refused");
+    }
+}
+
+#[tokio::test]
+async fn operators_see_servers_and_what_waits() {
+    for place in Place::all().await {
+        let (one, other) = (place.server().await, place.server().await);
+        let facts = |host: &str| ServerFacts {
+            host: host.to_owned(),
+            version: "0.1.0".to_owned(),
+            settings: "abc".to_owned(),
+        };
+        one.describe(&facts("a")).await.unwrap();
+        let epoch = one.holder().epoch;
+        one.submit(&[1, 2, 3].map(|number| order("acme", number, None))).await.unwrap();
+        one.submit(&[order("beta", 4, None)]).await.unwrap();
+        one.claim(epoch, &tenant("acme"), 2, &[]).await.unwrap();
+        one.begin(epoch, &runs("acme", &[1])).await.unwrap();
+        place.pass(Duration::from_secs(7));
+        let queues = place.table.fleet_queues(9).await.unwrap();
+        let of = |tenant: &str, [waiting, claimed, begun]: [u64; 3]| TenantQueue {
+            tenant: tenant.to_owned(),
+            waiting,
+            claimed,
+            begun,
+            oldest_ms: 7_000,
+        };
+        assert_eq!(queues, [of("acme", [1, 1, 1]), of("beta", [1, 0, 0])], "{}", place.name());
+        let servers = place.table.fleet_servers(9).await.unwrap();
+        let found = |server: &ServerRecords| {
+            let id = server.holder().server.to_string();
+            servers.iter().find(|one| one.server == id).unwrap().clone()
+        };
+        let (one, other) = (found(&one), found(&other));
+        assert_eq!((one.host.as_deref(), one.claimed, one.begun), (Some("a"), 1, 1));
+        assert_eq!(one.lease_ms, 8_000, "of 15 s");
+        assert_eq!((other.host, other.version, other.claimed, other.begun), (None, None, 0, 0));
     }
 }
 
@@ -529,6 +566,8 @@ fn row(of: u8, run: u64) -> Row {
 /// Everything that can be seen.
 async fn seen(store: &dyn RecordStore) -> String {
     let mut seen = vec![format!("{:?}", store.queue_counts().await.unwrap())];
+    seen.push(format!("{:?}", store.servers(9).await.unwrap()));
+    seen.push(format!("{:?}", store.queues(9).await.unwrap()));
     seen.push(format!("{:?}", store.waiting_tenants(9).await.unwrap()));
     let mut expired = store.expired(99).await.unwrap();
     expired.sort();

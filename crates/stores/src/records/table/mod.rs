@@ -15,6 +15,7 @@ use std::sync::Arc;
 use crate::database_error::DatabaseError;
 use crate::records::row::Row;
 use crate::records::store::RecordStore;
+use crate::records::waiting::{FleetServer, TenantQueue};
 use wardian_vocabulary::ids::RunId;
 
 pub(crate) use crate::records::table::retention::Trimmed;
@@ -44,6 +45,24 @@ impl RecordTable {
     /// that came too late, and were left out.
     pub(crate) async fn insert(&self, rows: &[Row], now_ms: u64) -> Result<u64, DatabaseError> {
         self.store.insert(rows, now_ms).await
+    }
+
+    /// The servers on this database, by their ids, at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn fleet_servers(&self, most: u64) -> Result<Vec<FleetServer>, DatabaseError> {
+        self.store.servers(most).await
+    }
+
+    /// The tenants with runs in the background that have no record yet, at most `most`.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn fleet_queues(&self, most: u64) -> Result<Vec<TenantQueue>, DatabaseError> {
+        self.store.queues(most).await
     }
 
     /// Closes the database.

@@ -4,6 +4,7 @@
 //! | -------------- | ------------------------------------------------------------------------ |
 //! | `order.rs`     | a call as it waits, and what came of its submission                       |
 //! | `run_queue.rs` | what a database must do: each statement is a method                       |
+//! | `overview.rs`  | the fleet as operators see it                                             |
 //! | `of_server.rs` | the queue as one server uses it                                           |
 //!
 //! A run waits, is claimed by a server in its epoch, and then begins: it becomes a run in progress of that server,
@@ -17,9 +18,11 @@
 
 mod of_server;
 pub(crate) mod order;
+pub(crate) mod overview;
 pub(crate) mod run_queue;
 
 pub use crate::records::waiting::order::{
     ClaimedRun, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
 };
+pub use crate::records::waiting::overview::{FleetServer, ServerFacts, TenantQueue};
 pub use crate::records::waiting::run_queue::QueueCounts;

@@ -9,6 +9,7 @@ use crate::records::table::idempotency_keys::KnownKey;
 use crate::records::waiting::order::{
     ClaimedRun, QueuedOrder, Submitted, UnrecordedState, UnrecordedView,
 };
+use crate::records::waiting::overview::ServerFacts;
 use crate::records::waiting::run_queue::{NewRun, QueueCounts, Queued, StoredOrder, UnrecordedRow};
 use wardian_vocabulary::clock::Clock;
 use wardian_vocabulary::ids::{RunId, TenantId};
@@ -174,6 +175,15 @@ impl ServerRecords {
     /// The database failed.
     pub async fn queue_counts(&self) -> Result<QueueCounts, DatabaseError> {
         self.queue().queue_counts().await
+    }
+
+    /// Notes what this server says of itself.
+    ///
+    /// # Errors
+    ///
+    /// The database failed.
+    pub async fn describe(&self, facts: &ServerFacts) -> Result<(), DatabaseError> {
+        self.queue().describe(&self.holder(), facts).await
     }
 
     fn in_epoch(&self, epoch: u64) -> RunHolder {
