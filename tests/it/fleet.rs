@@ -412,31 +412,3 @@ fn operators_see_servers_and_what_waits() {
         other.client().post_to(&format!("/v1/runs/{run}/cancel"));
     }
 }
-
-#[test]
-fn nothing_waits_in_vain() {
-    let Some(site) = Site::start() else { return };
-    let one = site.server("one", &[]);
-    let blocks = submitted(&one.client(), &sleeping(60.0));
-    site.until(BEGUN, 1);
-    let run = submitted(&one.client(), "'secret'");
-    let text =
-        "SELECT COUNT(*) FROM queued_runs WHERE sealed LIKE '%secret%' OR sealed LIKE '%cmV0%'";
-    assert_eq!(site.number(text), 0, "what waits is sealed");
-    // A server with another key leaves it to others.
-    let key = key_file(&site.folder, "other.key", "another key that has 32 letters..");
-    let key = format!("fleet.key_file={}", key.display());
-    let other = site.server("other", &[&key]);
-    other.wait_for_log("its order was sealed with another key");
-    let found = other.client().get(&format!("/v1/runs/{run}")).json();
-    assert_eq!(found["status"], "queued", "{found:#}");
-    // When its longest wait is over, any server ends it.
-    waited(site.postgres.execute("wardian", "UPDATE queued_runs SET expires_ms = 1"));
-    let ended = until_ended(&other.client(), &run);
-    assert_eq!(ended["outcome"], "refused", "{ended:#}");
-    assert!(
-        ended["error"]["message"].as_str().unwrap().contains("no server of the fleet"),
-        "{ended:#}"
-    );
-    one.client().post_to(&format!("/v1/runs/{blocks}/cancel"));
-}

@@ -14,8 +14,7 @@
 //! A run is executed by the server, in the epoch, that has moved it from the queue to the runs that are begun, and the
 //! database moves each once. What has begun is never begun again.
 //!
-//! INVARIANT(nothing-waits-in-vain): an order that no server can execute ends as `refused` when the longest wait
-//! for a worker is over.
+//! An order that no server can execute ends as `refused` when the longest wait for a worker is over.
 
 mod driver;
 pub(crate) mod error;
